@@ -1,0 +1,238 @@
+"""The profile of a measured command: what every process built, why, and what it launched. Plain data; no I/O.
+
+Times are milliseconds. Times of events count from the start of their own process (its first probe line), so that events
+of one process can be laid on one time line; nothing is compared across processes by time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+PHASES = ("hash", "codegen", "native", "link", "load")
+"""The phases of a module load. ``link`` is the device-code link (LTO) of MathDx; ``native`` is Clang, NVRTC or ptxas."""
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of the application's or a library's source. ``line`` counts from 1; ``path`` is absolute."""
+
+    path: str
+    line: int
+    function: str = ""
+
+
+@dataclass(frozen=True)
+class KernelDef:
+    """Where a kernel object came from. ``key`` is Warp's, ``qualname`` Python's; ``line`` is that of the ``def``."""
+
+    key: str
+    qualname: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A kernel inside one build. Digests are of generated code, normalised as ``warpfix.verify.code`` says."""
+
+    definition: KernelDef
+    overload: str = ""
+    """Signature of the instance of a generic kernel; empty for others."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The kernel's own options (``enable_backward=`` and the like), which override the module's."""
+    forward_code: str = ""
+    backward_code: str = ""
+    machine_code: Mapping[str, str] = field(default_factory=dict)
+    """For CUDA targets: entry (``forward``/``backward``) to digest of its machine code out of the cubin."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a build happened. ``kind`` is one of the words of docs/causes.md (``first-load``, ``kernel-added``, ...)."""
+
+    kind: str
+    text: str
+    """The cause in plain words, complete in itself."""
+    line: SourceLine | None = None
+    """The source line that made it happen (the ``def``, the option write, the launch with a new dtype, ...)."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Load:
+    """One variant of one Warp module made ready to launch: compiled, or taken from the cache, or failed."""
+
+    id: int
+    """Number within its process; launch signatures refer to it."""
+    module: str
+    hash: str
+    device: str
+    target: str
+    """``cpu`` or ``sm_NN``."""
+    block_dim: int
+    outcome: str
+    """``compiled``, ``cached`` or ``failed``."""
+    start: float
+    end: float
+    phases: Mapping[str, float]
+    thread: int
+    kernels: tuple[BuiltKernel, ...]
+    options: Mapping[str, Any]
+    """Resolved module options that Warp hashed for this (module, block_dim), minus what warpfix itself set."""
+    source_bytes: int
+    lto_artifacts: int
+    cause: Cause
+    paid_by: SourceLine | None
+    """The launch (or preload call) that waited for it."""
+
+    @property
+    def compiled(self) -> bool:
+        """Whether this load was a build."""
+        return self.outcome == "compiled"
+
+    @property
+    def milliseconds(self) -> float:
+        """Module time: from the start of the load, hashing included, to the end."""
+        return self.end - self.start
+
+    @property
+    def identity(self) -> tuple[str, str, str, int]:
+        """(module name, hash, target, block_dim), as in the documentation's vocabulary."""
+        return (self.module, self.hash, self.target, self.block_dim)
+
+
+@dataclass(frozen=True)
+class LaunchSignature:
+    """What two launches share when they are the same launch for the proof."""
+
+    id: int
+    kernel: KernelDef
+    overload: str
+    module: str
+    load: int
+    """``Load.id`` of the code that ran: options and generated code of this launch follow from it."""
+    dim: tuple[int, ...]
+    dtypes: tuple[str, ...]
+    device: str
+    block_dim: int
+    max_blocks: int
+    adjoint: bool
+    kind: str
+    """``launch``, ``recorded`` (a recorded command launched), ``capture_launch``."""
+    line: SourceLine | None = None
+    """The first line that launched it; not part of equality."""
+
+
+@dataclass(frozen=True)
+class LaunchLog:
+    """All launches of one process in order. Signatures are interned; the sequence refers to them by id."""
+
+    total: int
+    signatures: tuple[LaunchSignature, ...]
+    counts: Mapping[int, int]
+    sequence: tuple[int, ...]
+    """Signature ids in launch order; a prefix when ``total`` is larger than its length."""
+    threads: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Per thread number, indices of its launches as signature ids (prefix, as above); empty if there is one thread."""
+    digest: str = ""
+    """Digest over the whole sequence of signature ids, beyond the prefix too."""
+
+
+@dataclass(frozen=True)
+class OptionWrite:
+    """A write to ``wp.config``, to a module's options, or a call of ``set_module_options``, as observed."""
+
+    via: str
+    """``config``, ``set_module_options``, ``options`` (the dict of a module)."""
+    module: str | None
+    option: str
+    old: Any
+    new: Any
+    line: SourceLine | None
+    at: float
+    effect: str
+    """``before-load``, ``rebuilt``, ``none`` (reached nothing it was meant for), ``unknown-option``, ``same-value``."""
+
+
+@dataclass(frozen=True)
+class ProcessRun:
+    """What one process of the command did. A process in which Warp was never imported has ``warp_version`` None."""
+
+    pid: int
+    parent: int
+    argv: tuple[str, ...]
+    python_version: str
+    warp_version: str | None
+    started: float
+    """Seconds since the epoch; orders the processes of a run."""
+    ended: bool
+    """False when the log stops without an end: killed, crashed, or stopped by a condition given to warpfix."""
+    stopped_by: str | None
+    wall: float
+    loads: tuple[Load, ...]
+    launches: LaunchLog
+    option_writes: tuple[OptionWrite, ...] = ()
+    kernel_definitions: Mapping[str, int] = field(default_factory=dict)
+    """``path:line`` of a ``def`` to the number of times a kernel object was made from it."""
+    overlaid: Mapping[str, str] = field(default_factory=dict)
+    """Absolute path of each file executed from the overlay, to the SHA-256 of the bytes that ran."""
+    warp_output_lines: tuple[str, ...] = ()
+    """Lines that Warp itself printed to stdout, so that the program's own output can be told apart."""
+    deviations: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    """Faults of the probe itself, recorded and never raised into the program."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of the command: all of its processes, in order of start."""
+
+    state: str
+    """``cold`` or ``warm``."""
+    exit_status: int
+    wall: float
+    stdout_path: str
+    stderr_path: str
+    processes: tuple[ProcessRun, ...]
+    stopped_by: str | None = None
+
+    @property
+    def loads(self) -> list[Load]:
+        """All loads of all processes."""
+        return [load for process in self.processes for load in process.loads]
+
+    @property
+    def builds(self) -> list[Load]:
+        """The loads that compiled."""
+        return [load for load in self.loads if load.compiled]
+
+    @property
+    def module_milliseconds(self) -> float:
+        """Sum of the module times of all loads."""
+        return sum(load.milliseconds for load in self.loads)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A measured command: its cold and warm runs, in the order in which they ran."""
+
+    command: tuple[str, ...]
+    cwd: str
+    target: str
+    runs: tuple[Run, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Only WARP_*, CUDA_*, NVRTC_*, PYTHONHASHSEED and versions; secrets never get here."""
+
+    @property
+    def cold(self) -> list[Run]:
+        """The runs over empty private caches."""
+        return [run for run in self.runs if run.state == "cold"]
+
+    @property
+    def warm(self) -> list[Run]:
+        """The runs over what a cold run left."""
+        return [run for run in self.runs if run.state == "warm"]
