@@ -1,0 +1,1 @@
+"""Heat conduction in a rod."""

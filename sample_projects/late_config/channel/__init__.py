@@ -1,0 +1,1 @@
+"""Passive tracers in a channel with a wavy wall."""

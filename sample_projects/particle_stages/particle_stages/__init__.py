@@ -1,0 +1,1 @@
+"""A small particle fountain whose step is a list of exchangeable stages."""
