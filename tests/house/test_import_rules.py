@@ -13,7 +13,7 @@ STDLIB = frozenset(sys.stdlib_module_names)
 
 # A codemod takes text and a plan, and returns text: nothing of the outer world.
 FORBIDDEN_IN_CODEMODS = frozenset(
-    ["asyncio", "ctypes", "fileinput", "glob", "importlib", "io", "multiprocessing", "os", "pathlib", "runpy"]
+    ["asyncio", "ctypes", "fileinput", "glob", "io", "multiprocessing", "os", "pathlib", "runpy"]
     + ["shutil", "signal", "socket", "sqlite3", "subprocess", "sys", "tempfile", "threading", "urllib"]
 )
 IO_CALLS = frozenset(["open", "exec", "eval", "input", "print", "__import__"])
