@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from support import clean_environment
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SAMPLES = CHECKOUT / "sample_projects"
@@ -36,16 +37,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def checkout() -> Path:
     """The folder that holds pyproject.toml."""
     return CHECKOUT
-
-
-def clean_environment(**changes: str) -> dict[str, str]:
-    """The environment without what would let one test see another, or a user's own setup."""
-    dropped = ("WARP_", "CUDA_CACHE", "WARPFIX_", "PYTEST_", "PYTHON", "COVERAGE_")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    # No .pyc in copies of samples, no colour, plain widths.
-    environment.update(PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1", COLUMNS="120", LC_ALL="C.UTF-8")
-    environment.update(changes)
-    return environment
 
 
 @pytest.fixture

@@ -1,0 +1,48 @@
+"""The faults are there: what each sample builds before anything is mended, by Warp's own word (see its EXPECT.md)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from warpfix.cli import demo
+
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_projects"
+
+# Builds of a cold run, by Warp module; the hash in the name of a unique module is left out.
+BUILDS = {
+    "particle_stages": {
+        "make_gravity__locals__apply_gravity": 1,
+        "make_drag__locals__apply_drag": 1,
+        "make_vortex__locals__apply_vortex": 1,
+        "make_integrator__locals__integrate": 1,
+        "make_floor__locals__bounce": 1,
+        "make_recycler__locals__recycle": 1,
+        "particle_stages.monitor": 1,
+        "plugin_force": 2,
+    },
+    "kernels_between_launches": {"heat.solver": 3, "__main__": 2},
+    "late_module_options": {"__main__": 2},
+    "late_config": {"channel.kernels": 1},
+    "clean": {"wave.kernels": 1, "make_step__locals__step": 2},
+}
+
+
+def test_every_sample_is_counted() -> None:
+    assert sorted(BUILDS) == sorted(demo.SAMPLES)
+
+
+@pytest.mark.warp
+@pytest.mark.parametrize("name", BUILDS)
+def test_builds(name: str, observe, copy_sample) -> None:
+    seen = observe(copy_sample(name), demo.SAMPLES[name].command)
+    plain: Counter[str] = Counter()
+    for module, count in seen.builds.items():
+        plain[re.sub(r"_[0-9a-f]{8}$", "", module)] += count
+    assert plain == BUILDS[name]
+    assert len(seen.identities) == sum(seen.builds.values())
+    assert seen.warm_builds == 0
+    assert seen.launches and seen.output
