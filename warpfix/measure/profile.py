@@ -75,7 +75,7 @@ class Load:
     """``cpu`` or ``sm_NN``."""
     block_dim: int
     outcome: str
-    """``compiled``, ``cached`` or ``failed``."""
+    """``compiled``, ``cached``, ``failed``, or ``inherited`` (loaded by the parent before a fork; costs nothing here)."""
     start: float
     end: float
     phases: Mapping[str, float]
@@ -155,7 +155,10 @@ class OptionWrite:
     line: SourceLine | None
     at: float
     effect: str
-    """``before-load``, ``rebuilt``, ``none`` (reached nothing it was meant for), ``unknown-option``, ``same-value``."""
+    """``before-load``, ``rebuilt``, ``none`` (reached nothing it was meant for), ``unknown-option``, ``same-value``,
+    ``not-code`` (a setting that never enters generated code: lateness has no meaning for it)."""
+    missed: tuple[str, ...] = ()
+    """Warp modules that were built without it although it was meant for them."""
 
 
 @dataclass(frozen=True)

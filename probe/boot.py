@@ -1,0 +1,117 @@
+"""Starts the probe in a process: reads its configuration, opens the log, serves the overlay, waits for Warp."""
+
+import json
+import os
+import sys
+
+
+class Probe:
+    """Everything that the probe keeps in one process."""
+
+    def __init__(self, config, log):
+        # type: (dict[str, object], object) -> None
+        from . import kernels, launches, lifecycle, modules, sequence
+        from .caches import Caches
+
+        self.config = config
+        self.log = log
+        self.printed = 0
+        self.context = None  # type: object
+        self.config_module = None  # type: object
+        self.ended = False
+        self.leave = os._exit
+        self.caches = Caches(config["caches"], lambda choice, place, via: log.event("cache", choice=choice, via=via))
+        self.constructions = kernels.Constructions(self)
+        self.loads = modules.Loads(self)
+        self.signatures = launches.Signatures(self)
+        self.signature = self.signatures.of
+        self.capture_signature = self.signatures.capture
+        self.sequence = sequence.Sequence(
+            log, config.get("stop_after_launches"), lambda: lifecycle.stop(self, "stop-after-launches")
+        )
+
+    def start_event(self):
+        # type: () -> None
+        """Say who this process is."""
+        self.log.event(
+            "start",
+            format=1,
+            pid=os.getpid(),
+            ppid=os.getppid(),
+            argv=list(getattr(sys, "orig_argv", None) or sys.argv),
+            python="%d.%d.%d" % sys.version_info[:3],
+            executable=sys.executable,
+            started=self.log.started,
+            cwd=os.getcwd(),
+            parent=self.log.parent,
+        )
+
+    def end(self, how, reason=None):
+        # type: (str, object) -> None
+        """Write what is still in memory. Called once per process."""
+        if self.ended:
+            return
+        self.ended = True
+        try:
+            self.flush()
+            self.log.event("end", how=how, reason=reason, launches=self.sequence.total)
+        except Exception as error:
+            self.log.fault("end", error)
+
+    def flush(self):
+        # type: () -> None
+        """Write counters that are not written event by event."""
+        self.constructions.flush()
+        self.sequence.flush()
+
+    def before_exec(self):
+        # type: () -> None
+        """The program replaces this process: what follows has a log of its own."""
+        try:
+            self.flush()
+            self.log.event("exec", launches=self.sequence.total)
+        except Exception as error:
+            self.log.fault("exec", error)
+
+    def forked(self):
+        # type: () -> None
+        """This process is a forked child."""
+        self.ended = False
+        self.log.reopen_after_fork()
+        self.sequence.reset()
+        self.signatures.forget()
+        self.start_event()
+
+
+def start(folder):
+    # type: (str) -> None
+    """Start the probe of this process from the injected folder."""
+    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+        config = json.load(file)
+    from .log import Log
+
+    log = Log(config["logs"])
+    if config.get("overlay"):
+        _overlay(config["overlay"], log)
+    from . import environ, hooks, importing, lifecycle
+
+    probe = Probe(config, log)
+    probe.start_event()
+    lifecycle.install(probe)
+    environ.install(folder, config.get("keep") or {}, probe.before_exec)
+    importing.when_executed(hooks.CONTEXTS, lambda module: hooks.install(module, probe))
+
+
+def _overlay(files, log):
+    # type: (dict[str, str], object) -> None
+    """Serve edited files from the start; a fault here is said, for then the run proves nothing."""
+    try:
+        from . import overlay
+
+        texts = {}
+        for path, stored in files.items():
+            with open(stored, "rb") as file:
+                texts[path] = file.read()
+        overlay.install(texts, lambda path, sha256: log.event("overlaid", path=path, sha256=sha256))
+    except Exception as error:
+        log.fault("overlay", error)

@@ -1,0 +1,40 @@
+"""Puts the hooks on a Warp that has just been imported, each by capability: what a version lacks is left out, said, and
+costs only that observation."""
+
+import os
+import sys
+
+from . import caches, frames, kernels, launches, modules, options, output
+
+CONTEXTS = ("warp._src.context", "warp.context")
+"""Where Warp keeps its context module: since 1.10, and before."""
+
+
+def install(context, probe):
+    # type: (object, object) -> bool
+    """Hook one executed context module; False if it is only a shim for the real one."""
+    module_class = getattr(context, "Module", None)
+    if module_class is None or module_class.__module__ != context.__name__:
+        return False
+    prefix = context.__name__.rsplit(".", 1)[0]
+    package = os.path.dirname(os.path.abspath(sys.modules["warp"].__file__ or ""))
+    frames.add_internal(package)
+    config = sys.modules.get("warp.config")
+    build = sys.modules.get(prefix + ".build")
+    codegen = sys.modules.get(prefix + ".codegen")
+    probe.context = context
+    probe.config_module = config
+    probe.log.event("warp", version=str(getattr(config, "version", "?")), context=context.__name__, package=package)
+    for name, put in (
+        ("caches", lambda: caches.install(build, probe.caches)),
+        ("options", lambda: options.install(context, config, probe)),
+        ("kernels", lambda: kernels.install(context, probe)),
+        ("modules", lambda: modules.install(context, build, codegen, probe)),
+        ("launches", lambda: launches.install(context, probe)),
+        ("output", lambda: output.install(context, probe)),
+    ):
+        try:
+            put()
+        except Exception as error:
+            probe.log.fault("hook " + name, error)
+    return True

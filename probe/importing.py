@@ -1,0 +1,56 @@
+"""Calls back when Warp's context module has been executed, before anything else sees it."""
+
+import sys
+
+
+class _Finder:
+    """Finds nothing itself: lets the others find Warp's context module and wraps its execution, once."""
+
+    def __init__(self, names, callback):
+        # type: (tuple[str, ...], object) -> None
+        self.names = names
+        self.callback = callback
+
+    def find_spec(self, name, path=None, target=None):
+        # type: (str, object, object) -> object
+        if name not in self.names:
+            return None
+        for finder in sys.meta_path:
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                break
+        else:
+            return None
+        loader = spec.loader
+        execute = getattr(loader, "exec_module", None)
+        if execute is None:
+            return spec
+
+        def exec_module(module):
+            # type: (object) -> None
+            execute(module)
+            try:
+                del loader.exec_module
+            except AttributeError:
+                pass
+            if self.callback(module) and self in sys.meta_path:
+                sys.meta_path.remove(self)
+
+        try:
+            # On the instance: the loader keeps its type, as programs that look at __loader__ expect.
+            loader.exec_module = exec_module
+        except AttributeError:
+            pass
+        return spec
+
+
+def when_executed(names, callback):
+    # type: (tuple[str, ...], object) -> None
+    """Call ``callback(module)`` after any of ``names`` ran; it returns True when it has what it waited for."""
+    for name in names:
+        module = sys.modules.get(name)
+        if module is not None and callback(module):
+            return
+    sys.meta_path.insert(0, _Finder(names, callback))

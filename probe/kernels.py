@@ -1,0 +1,109 @@
+"""Kernel objects: where each was defined, from which line it was made, how often, and with which overloads."""
+
+import functools
+import re
+import sys
+
+from . import frames
+
+_DEF = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]", re.M)
+
+
+def definition(func, source=""):
+    # type: (object, str) -> tuple[str, int]
+    """(path, line of the ``def``) of a function; Python's own first line is that of its first decorator."""
+    code = getattr(func, "__code__", None)
+    if code is None:
+        return ("", 0)
+    line = code.co_firstlineno
+    found = _DEF.search(source) if source else None
+    if found is not None:
+        line += source.count("\n", 0, found.start())
+    return (code.co_filename, line)
+
+
+def describe(kernel):
+    # type: (object) -> dict[str, object]
+    """A kernel's identity for the log."""
+    func = kernel.func
+    path, line = definition(func, getattr(kernel.adj, "source", "") or "")
+    return {"key": kernel.key, "qualname": getattr(func, "__qualname__", kernel.key), "path": path, "line": line}
+
+
+class Constructions:
+    """Counts kernel constructions by definition; each definition is logged once, counts at the end and now and then."""
+
+    def __init__(self, probe):
+        # type: (object) -> None
+        self.probe = probe
+        self.counts = {}  # type: dict[str, int]
+        self.seen = set()  # type: set[object]
+        self.dirty = 0
+
+    def made(self, kernel):
+        # type: (object) -> None
+        """Note that a kernel object was made."""
+        data = describe(kernel)
+        site = "%s:%d" % (data["path"], data["line"])
+        self.counts[site] = self.counts.get(site, 0) + 1
+        module = kernel.module.name if kernel.module else None
+        key = (site, data["key"], module)
+        if key not in self.seen and len(self.seen) < 20000:
+            self.seen.add(key)
+            parents = tuple(str(data["qualname"]).split(".<locals>.")[:-1])
+            outside = tuple(part.rsplit(".", 1)[-1] for part in parents)
+            self.probe.log.event("kernel", module=module, registered=frames.user_line(2, outside), **data)
+        self.dirty += 1
+        if self.dirty >= 1000:
+            self.flush()
+
+    def flush(self):
+        # type: () -> None
+        """Write the counts."""
+        if self.dirty:
+            self.dirty = 0
+            self.probe.log.event("constructions", counts=self.counts)
+
+
+def install(context, probe):
+    # type: (object, object) -> None
+    """Hook Kernel.__init__, and Module.mark_modified for the overloads: adding one always ends there, and nothing on
+    the way is called once per launch."""
+    kernel_class = context.Kernel
+    original = kernel_class.__init__
+
+    @functools.wraps(original)
+    def __init__(self, *args, **kwargs):
+        # type: (object, object, object) -> None
+        original(self, *args, **kwargs)
+        try:
+            probe.constructions.made(self)
+        except Exception as error:
+            probe.log.fault("kernel", error)
+
+    kernel_class.__init__ = __init__
+
+    module_class = context.Module
+    mark = module_class.mark_modified
+
+    @functools.wraps(mark)
+    def mark_modified(self):
+        # type: (object) -> object
+        try:
+            frame = sys._getframe(1)
+            if frame.f_code.co_name in ("add_overload", "_add_normalized_overload"):
+                values = frame.f_locals
+                kernel, signature = values.get("self"), values.get("sig")
+                if isinstance(kernel, kernel_class):
+                    probe.log.event(
+                        "overload",
+                        module=self.name,
+                        sig=signature,
+                        line=frames.user_line(1),
+                        **describe(kernel)
+                    )
+        except Exception as error:
+            probe.log.fault("overload", error)
+        return mark(self)
+
+    module_class.mark_modified = mark_modified

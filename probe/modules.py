@@ -1,0 +1,393 @@
+"""Loads of Warp modules: what was built, in which phases, from which ingredients, and who waited for it."""
+
+import functools
+import hashlib
+import itertools
+import os
+import sys
+import threading
+import time
+
+from . import frames, kernels
+from .options import plain
+from .phases import Phase, state, take
+
+_clock = time.perf_counter
+
+
+def digest(*parts):
+    # type: (object) -> str
+    """Short digest of text or bytes."""
+    hasher = hashlib.sha256()
+    for part in parts:
+        hasher.update(part if isinstance(part, bytes) else str(part).encode("utf-8", "backslashreplace"))
+        hasher.update(b"\0")
+    return hasher.hexdigest()[:16]
+
+
+class _Hashing(threading.local):
+    hasher = None  # type: object
+
+
+class Loads:
+    """Numbers loads and keeps what an identical later load is compared with."""
+
+    def __init__(self, probe):
+        # type: (object) -> None
+        self.probe = probe
+        self.numbers = itertools.count()
+        self.threads = {}  # type: dict[int, int]
+        self.preload = None  # type: object
+        self.hashing = _Hashing()
+        self.sources = itertools.count()
+        self.rehashes = {}  # type: dict[str, list[float]]
+
+    def thread(self):
+        # type: () -> int
+        """Small number of the current thread, in order of first use."""
+        return self.threads.setdefault(threading.get_ident(), len(self.threads))
+
+    def milliseconds(self, moment):
+        # type: (float) -> float
+        """A clock reading as milliseconds since the log's start."""
+        return round((moment - self.probe.log.base) * 1e3, 3)
+
+    def finished(self, module, device, block_dim, start, end, module_exec, error):
+        # type: (object, object, object, float, float, object, object) -> object
+        """Log one load; returns what a launch signature needs of it."""
+        done = take(start)
+        phases = {}  # type: dict[str, float]
+        native = [entry for entry in done if entry[0] == "native"]
+        link = [entry for entry in done if entry[0] == "link"]
+        for kind, _, _, own, _ in done:
+            if kind in ("hash", "codegen", "native", "link"):
+                phases[kind] = phases.get(kind, 0.0) + own * 1e3
+        compiles = [entry for entry in done if entry[0] == "compile"]
+        built = bool(native) or any(entry[4].get("compiled") for entry in compiles)
+        if compiles and error is None:
+            phases["load"] = (end - compiles[-1][2]) * 1e3
+        elif error is None:
+            last = max([entry[2] for entry in done if entry[0] == "hash"] or [start])
+            phases["load"] = (end - last) * 1e3
+        if error is not None and not done:
+            # Warp repeats the recorded error of an earlier build: nothing was tried.
+            return None
+        options = module.options
+        active = block_dim if block_dim is not None else options.get("block_dim")
+        if module_exec is not None:
+            active = getattr(module_exec, "block_dim", active)
+        hasher = getattr(module, "hashers", {}).get(active)
+        try:
+            identity = bytes(module_exec.module_hash).hex()
+        except Exception:
+            identity = _hash_of(hasher)
+        record = {
+            "id": next(self.numbers),
+            "module": module.name,
+            "hash": identity,
+            "device": str(device),
+            "target": target_of(device),
+            "block_dim": int(active or 0),
+        }
+        self.probe.log.event(
+            "load",
+            outcome="failed" if error is not None else ("compiled" if built else "cached"),
+            error="" if error is None else "%s: %s" % (type(error).__name__, str(error)[:500]),
+            start=self.milliseconds(start),
+            end=self.milliseconds(end),
+            phases={key: round(value, 4) for key, value in phases.items()},
+            thread=self.thread(),
+            kernels=ingredients(hasher),
+            options=resolved(module, active, hasher, self.probe.config_module),
+            source_bytes=sum(int(entry[4].get("source_bytes", 0)) for entry in native),
+            code=[entry[4].get("code") for entry in native if entry[4].get("code")],
+            lto=max([len(link)] + [int(entry[4].get("lto", 0)) for entry in native]),
+            paid=frames.user_line(3) or self.preload,
+            cache=str(getattr(self.probe.config_module, "kernel_cache_dir", "")),
+            **record
+        )
+        return record
+
+
+def target_of(device):
+    # type: (object) -> str
+    """``cpu`` or ``sm_NN``."""
+    if device is None or getattr(device, "is_cpu", False) or str(device) == "cpu":
+        return "cpu"
+    return "sm_%s" % getattr(device, "arch", "")
+
+
+def _hash_of(hasher):
+    # type: (object) -> str
+    for name in ("hash", "module_hash"):
+        value = getattr(hasher, name, None)
+        if isinstance(value, bytes):
+            return value.hex()
+    return ""
+
+
+def resolved(module, block_dim, hasher, config):
+    # type: (object, object, object, object) -> dict[str, object]
+    """The options that Warp hashed for this variant; where it keeps no resolved copy, resolved as it would."""
+    found = getattr(hasher, "_warpfix_options", None)
+    if found is None:
+        found = getattr(module, "resolved_options", {}).get(block_dim)
+    if found is None:
+        found = dict(module.options)
+        for name in ("mode", "optimization_level", "enable_mathdx_gemm"):
+            if found.get(name, 0) is None:
+                found[name] = getattr(config, name, None)
+        for name in ("verify_fp", "line_directives", "mode"):
+            if found.get(name) is None and hasattr(config, name):
+                found[name] = getattr(config, name)
+    return {str(key): plain(value) for key, value in found.items()}
+
+
+def ingredients(hasher):
+    # type: (object) -> list[dict[str, object]]
+    """What each kernel put into the module's hash."""
+    result = []
+    notes = getattr(hasher, "_warpfix_notes", {})
+    functions = {}
+    for func, value in getattr(hasher, "function_hashes", {}).items():
+        functions[func.key] = value.hex()[:16] if isinstance(value, bytes) else str(value)
+    for value, kernel in getattr(hasher, "unique_kernels", {}).items():
+        adj = kernel.adj
+        note = notes.get(id(adj), {})
+        data = kernels.describe(kernel)
+        data.update(
+            sig=kernel.sig,
+            hash=value.hex()[:16],
+            source=digest(getattr(adj, "source", "") or ""),
+            args=digest(*["%s:%r" % (name, kind) for name, kind in adj.arg_types.items()]),
+            constants=note.get("constants", {}),
+            functions={name: functions.get(name, "") for name in note.get("functions", [])},
+            options={str(key): plain(item) for key, item in kernel.options.items()},
+        )
+        result.append(data)
+    return result
+
+
+def install(context, build, codegen, probe):
+    # type: (object, object, object, object) -> None
+    """Hook hashing, code generation, native builds, links and Module.load."""
+    _hook_hasher(context, codegen, probe)
+    _hook_builder(context)
+    _hook_build(build, probe)
+    _hook_compile(context, probe)
+    _hook_load(context, probe)
+    _hook_preload(context, probe)
+
+
+def _hook_hasher(context, codegen, probe):
+    # type: (object, object, object) -> None
+    hasher_class = context.ModuleHasher
+    original = hasher_class.__init__
+    hashing = probe.loads.hashing
+
+    @functools.wraps(original)
+    def __init__(self, *args, **kwargs):
+        # type: (object, object, object) -> None
+        outer = hashing.hasher
+        hashing.hasher = self
+        self._warpfix_notes = {}
+        given = args[1] if len(args) > 1 else kwargs.get("options")
+        if isinstance(given, dict):
+            self._warpfix_options = dict(given)
+        try:
+            with Phase("hash"):
+                original(self, *args, **kwargs)
+        finally:
+            hashing.hasher = outer
+
+    hasher_class.__init__ = __init__
+
+    adjoint = getattr(codegen, "Adjoint", None)
+    references = getattr(adjoint, "get_references", None)
+    if references is None:
+        return
+
+    @functools.wraps(references)
+    def get_references(self, *args, **kwargs):
+        # type: (object, object, object) -> object
+        found = references(self, *args, **kwargs)
+        hasher = hashing.hasher
+        if hasher is not None:
+            try:
+                constants, _, functions = found
+                note = {"constants": {}, "functions": []}  # type: dict[str, object]
+                for name, value in constants.items():
+                    note["constants"][str(name)] = digest(hasher.get_constant_bytes(value))
+                statics = getattr(self, "resolved_static_expressions", None) or {}
+                later = getattr(self, "deferred_static_expressions", None) or []
+                for text, value in itertools.chain(statics.items(), later):
+                    key = getattr(value, "key", None)
+                    note["constants"]["wp.static(%s)" % text] = digest(key if key is not None else repr(value))
+                note["functions"] = [f.key for f in functions if not f.is_builtin()]
+                hasher._warpfix_notes[id(self)] = note
+            except Exception as error:
+                probe.log.fault("references", error)
+        return found
+
+    adjoint.get_references = get_references
+
+
+def _timed(owner, name, kind):
+    # type: (object, str, str) -> None
+    original = getattr(owner, name, None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def timed(*args, **kwargs):
+        # type: (object, object) -> object
+        with Phase(kind):
+            return original(*args, **kwargs)
+
+    setattr(owner, name, timed)
+
+
+def _hook_builder(context):
+    # type: (object) -> None
+    for name in ("__init__", "codegen", "build_meta"):
+        _timed(context.ModuleBuilder, name, "codegen")
+
+
+def _hook_build(build, probe):
+    # type: (object, object) -> None
+    for name in [name for name in dir(build) if name.startswith("build_lto_")]:
+        _timed(build, name, "link")
+    for name, position in (("build_cpu", 1), ("build_cuda", 0)):
+        original = getattr(build, name, None)
+        if original is None:
+            continue
+
+        def native(*args, **kwargs):
+            # type: (object, object) -> object
+            _original, _position = kwargs.pop("_warpfix")
+            with Phase("native") as phase:
+                try:
+                    path = kwargs.get("cpp_path") or kwargs.get("cu_path") or args[_position]
+                    phase.data["source_bytes"] = os.path.getsize(path)
+                    links = kwargs.get("ltoirs")
+                    phase.data["lto"] = len(links) if links else 0
+                    phase.data["code"] = _keep(path, probe)
+                    probe.log.event("native", source=os.path.basename(path))
+                except Exception as error:
+                    probe.log.fault("native", error)
+                # What the probe itself did here is no part of the build.
+                phase.start = _clock()
+                try:
+                    return _original(*args, **kwargs)
+                finally:
+                    probe.log.event("native-end")
+
+        def wrapped(*args, _native=native, _original=original, _position=position, **kwargs):
+            # type: (object, object, object, int, object) -> object
+            return _native(*args, _warpfix=(_original, _position), **kwargs)
+
+        setattr(build, name, functools.wraps(original)(wrapped))
+
+
+def _keep(path, probe):
+    # type: (str, object) -> str
+    """Save a copy of the generated source; the program's cache may not outlive the run."""
+    with open(path, "rb") as file:
+        text = file.read()
+    name = "%s-%d%s" % (probe.log.name, next(probe.loads.sources), os.path.splitext(path)[1])
+    copy = os.path.join(probe.config["code"], name)
+    with open(copy, "wb") as file:
+        file.write(text)
+    return copy
+
+
+def _hook_compile(context, probe):
+    # type: (object, object) -> None
+    module_class = context.Module
+    name = "_compile" if hasattr(module_class, "_compile") else "compile"
+    original = getattr(module_class, name, None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def compile(self, *args, **kwargs):
+        # type: (object, object, object) -> object
+        inside = sys._getframe(1).f_code.co_name == "load"
+        start = _clock()
+        error = None
+        with Phase("compile") as phase:
+            try:
+                result = original(self, *args, **kwargs)
+                phase.data["compiled"] = result is True
+            except BaseException as caught:
+                error = caught
+                raise
+            finally:
+                if not inside:
+                    phase.data["alone"] = True
+        if not inside:
+            try:
+                device = args[0] if args else kwargs.get("device")
+                probe.loads.finished(self, device, None, start, _clock(), None, error)
+            except Exception as fault:
+                probe.log.fault("compile", fault)
+        return result
+
+    setattr(module_class, name, compile)
+
+
+def _hook_load(context, probe):
+    # type: (object, object) -> None
+    module_class = context.Module
+    original = module_class.load
+    loads = probe.loads
+
+    @functools.wraps(original)
+    def load(self, device, block_dim=None, *args, **kwargs):
+        # type: (object, object, object, object, object) -> object
+        start = _clock()
+        try:
+            module_exec = original(self, device, block_dim, *args, **kwargs)
+        except BaseException as error:
+            try:
+                loads.finished(self, context.runtime.get_device(device), block_dim, start, _clock(), None, error)
+            except Exception as fault:
+                probe.log.fault("load", fault)
+            raise
+        try:
+            # Ready already: the case of nearly every launch.
+            module_exec._warpfix_load
+        except AttributeError:
+            try:
+                end = _clock()
+                where = context.runtime.get_device(device)
+                if module_exec is not None:
+                    module_exec._warpfix_load = {}
+                    module_exec._warpfix_load = loads.finished(self, where, block_dim, start, end, module_exec, None)
+                elif take(start):
+                    loads.finished(self, where, block_dim, start, end, None, None)
+            except Exception as fault:
+                probe.log.fault("load", fault)
+        return module_exec
+
+    module_class.load = load
+
+
+def _hook_preload(context, probe):
+    # type: (object, object) -> None
+    """Remember who asked for a preload: its worker threads have no frame of the program."""
+    original = getattr(context, "force_load", None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def force_load(*args, **kwargs):
+        # type: (object, object) -> object
+        outer = probe.loads.preload
+        probe.loads.preload = frames.user_line(1)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            probe.loads.preload = outer
+
+    context.force_load = force_load

@@ -1,0 +1,45 @@
+"""Starts the probe in every Python that has the injected folder on its path, then steps aside.
+
+Copied next to the private package ``_warpfix_probe``. Afterwards the process looks as if this file did not exist: the
+folder leaves ``sys.path``, and the user's own ``sitecustomize`` runs, if there is one.
+"""
+
+import os
+import sys
+
+
+def _start():
+    # type: () -> None
+    folder = os.path.dirname(os.path.abspath(__file__))
+    try:
+        from _warpfix_probe import boot
+
+        boot.start(folder)
+    except Exception as error:
+        # Even a probe that can't start must not keep the program from running.
+        try:
+            with open(os.path.join(folder, "boot-errors.txt"), "a") as file:
+                file.write("%d: %s: %s\n" % (os.getpid(), type(error).__name__, error))
+        except OSError:
+            pass
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != folder]
+    sys.path_importer_cache.pop(folder, None)
+
+
+def _chain():
+    # type: () -> None
+    """Run the next ``sitecustomize`` on the path as Python would have; raise ImportError where there is none."""
+    import importlib.util
+    from importlib.machinery import PathFinder
+
+    spec = PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is None or spec.loader is None:
+        # site.py passes over exactly this error.
+        raise ImportError("No module named 'sitecustomize'", name="sitecustomize")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+_start()
+_chain()

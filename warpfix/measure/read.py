@@ -1,0 +1,270 @@
+"""Reads the event logs of a run and turns them into processes, loads, launches. Tolerates logs that stop anywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import time
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from warpfix.measure import causes
+from warpfix.measure.code import digests
+from warpfix.measure.profile import (
+    BuiltKernel,
+    Cause,
+    KernelDef,
+    LaunchLog,
+    LaunchSignature,
+    Load,
+    ProcessRun,
+    SourceLine,
+)
+from warpfix.probe.sequence import HEADER, LIMIT
+
+Event = Mapping[str, Any]
+_THREAD_BITS = 24
+_ID = (1 << _THREAD_BITS) - 1
+
+
+def read_events(path: Path) -> list[Event]:
+    """The events of one log. A last line that was cut is left out; so is anything else that is no event."""
+    events: list[Event] = []
+    try:
+        text = path.read_bytes()
+    except OSError:
+        return events
+    for line in text.split(b"\n"):
+        if not line:
+            continue
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict) and "e" in event:
+            events.append(event)
+    return events
+
+
+def read_processes(logs: Path, stopped_by: str | None = None) -> list[ProcessRun]:
+    """All processes that logged into ``logs``, in order of start."""
+    files = {path.stem: read_events(path) for path in sorted(logs.glob("*.jsonl"))}
+    processes = [_process(name, files, logs, stopped_by) for name in files]
+    return sorted((process for process in processes if process is not None), key=lambda process: process.started)
+
+
+def _process(name: str, files: Mapping[str, list[Event]], logs: Path, stopped_by: str | None) -> ProcessRun | None:
+    events = files[name]
+    start = next((event for event in events if event["e"] == "start"), None)
+    if start is None:
+        return None
+    warp = next((event for event in events if event["e"] == "warp"), None)
+    inherited: list[Event] = []
+    parent = str(start.get("parent") or "")
+    while parent and parent in files:
+        # A forked child goes on with what its parent had loaded.
+        first = next((event for event in files[parent] if event["e"] == "start"), {})
+        fork = (float(start["started"]) - float(first.get("started", 0.0))) * 1e3
+        inherited = [event for event in files[parent] if float(event.get("t", 0.0)) <= fork] + inherited
+        warp = warp or next((event for event in files[parent] if event["e"] == "warp"), None)
+        parent = str(first.get("parent") or "")
+    ends = [event for event in events if event["e"] in ("end", "exec")]
+    end = ends[-1] if ends else None
+    loads = _loads(events, inherited)
+    constructions: Counter[str] = Counter()
+    for event in events:
+        if event["e"] == "constructions":
+            constructions = Counter({str(key): int(value) for key, value in event["counts"].items()})
+    if not constructions:
+        constructions.update(f"{event['path']}:{event['line']}" for event in events if event["e"] == "kernel")
+    faults = [f"{event.get('where')}: {event.get('error')}" for event in events if event["e"] == "fault"]
+    reason = end.get("reason") if end else None
+    return ProcessRun(
+        pid=int(start["pid"]),
+        parent=int(start.get("ppid", 0)),
+        argv=tuple(str(arg) for arg in start.get("argv", ())),
+        python_version=str(start.get("python", "")),
+        warp_version=str(warp["version"]) if warp else None,
+        started=float(start["started"]),
+        ended=end is not None,
+        stopped_by=str(reason) if reason else (stopped_by if end is None else None),
+        wall=float(events[-1].get("t", 0.0)),
+        loads=tuple(loads),
+        launches=_launches(events, logs / f"{name}.seq"),
+        option_writes=tuple(causes.option_writes(inherited + events, loads)),
+        kernel_definitions=dict(constructions),
+        overlaid={str(event["path"]): str(event["sha256"]) for event in events if event["e"] == "overlaid"},
+        warp_output_lines=tuple(_output_lines(events)),
+        errors=tuple(faults),
+    )
+
+
+def _output_lines(events: Iterable[Event]) -> list[str]:
+    text = "".join(str(event.get("text", "")) for event in events if event["e"] == "out")
+    return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n") if text else []
+
+
+def source_line(value: Any) -> SourceLine | None:
+    """A logged (path, line, function) as a SourceLine."""
+    if not isinstance(value, (list, tuple)) or len(value) < 2:
+        return None
+    return SourceLine(str(value[0]), int(value[1]), str(value[2]) if len(value) > 2 else "")
+
+
+def _definition(data: Mapping[str, Any]) -> KernelDef:
+    return KernelDef(
+        key=str(data.get("key", "")),
+        qualname=str(data.get("qualname", "")),
+        path=str(data.get("path", "")),
+        line=int(data.get("line", 0)),
+    )
+
+
+def _loads(events: list[Event], inherited: list[Event]) -> list[Load]:
+    explainer = causes.Explainer()
+    loads = []
+    for own, event in [(False, event) for event in inherited] + [(True, event) for event in events]:
+        explainer.see(event)
+        if event["e"] != "load":
+            continue
+        cause = explainer.explain(event)
+        if own:
+            loads.append(_load(event, cause, str(event["outcome"])))
+        elif event["outcome"] != "failed":
+            loads.append(
+                _load(event, Cause("inherited", "loaded by the parent process before it forked"), "inherited")
+            )
+    return loads
+
+
+def _load(event: Event, cause: Cause, outcome: str) -> Load:
+    codes = digests(event.get("code") or ())
+    kernels = []
+    for data in event.get("kernels", ()):
+        entry = codes.get((str(data.get("key", "")), str(data.get("hash", ""))[:8]))
+        entry = entry or codes.get((str(data.get("key", "")), ""))
+        kernels.append(
+            BuiltKernel(
+                definition=_definition(data),
+                overload=str(data.get("sig", "")),
+                options=dict(data.get("options", {})),
+                forward_code=entry.forward if entry else "",
+                backward_code=entry.backward if entry else "",
+            )
+        )
+    start, end = float(event["start"]), float(event["end"])
+    inherited = outcome == "inherited"
+    return Load(
+        id=int(event["id"]),
+        module=str(event["module"]),
+        hash=str(event["hash"]),
+        device=str(event["device"]),
+        target=str(event["target"]),
+        block_dim=int(event["block_dim"]),
+        outcome=outcome,
+        start=0.0 if inherited else start,
+        end=0.0 if inherited else end,
+        phases={} if inherited else {str(key): float(value) for key, value in event.get("phases", {}).items()},
+        thread=int(event.get("thread", 0)),
+        kernels=tuple(kernels),
+        options=dict(event.get("options", {})),
+        source_bytes=int(event.get("source_bytes", 0)),
+        lto_artifacts=int(event.get("lto", 0)),
+        cause=cause,
+        paid_by=source_line(event.get("paid")),
+    )
+
+
+def _launches(events: list[Event], sequence_path: Path) -> LaunchLog:
+    signatures = tuple(_signature(event) for event in events if event["e"] == "sig")
+    entries = array("I")
+    count = 0
+    try:
+        data = sequence_path.read_bytes()
+        count = min(struct.unpack("<Q", data[:HEADER])[0], LIMIT)
+        entries.frombytes(data[HEADER : HEADER + 4 * count])
+    except (OSError, struct.error, ValueError):
+        entries = array("I")
+    # A launch whose signature did not reach the log (killed in between) can't be told: the sequence ends before it.
+    known = len(signatures)
+    sequence = []
+    threads: dict[int, list[int]] = {}
+    for entry in entries:
+        signature = entry & _ID
+        if signature >= known:
+            break
+        sequence.append(signature)
+        threads.setdefault(entry >> _THREAD_BITS, []).append(signature)
+    counts = Counter(sequence)
+    digest = hashlib.sha256(array("I", sequence).tobytes()).hexdigest()
+    total = len(sequence)
+    for event in events:
+        if event["e"] == "launches" and int(event["total"]) > total:
+            total, digest = int(event["total"]), str(event["digest"])
+            counts = Counter(sequence)
+            counts.update({int(key): int(value) for key, value in event["beyond"].items()})
+    return LaunchLog(
+        total=total,
+        signatures=signatures,
+        counts=dict(counts),
+        sequence=tuple(sequence),
+        threads={key: tuple(value) for key, value in threads.items()} if len(threads) > 1 else {},
+        digest=digest,
+    )
+
+
+def _signature(event: Event) -> LaunchSignature:
+    return LaunchSignature(
+        id=int(event["id"]),
+        kernel=_definition(event.get("kernel") or {}),
+        overload=str(event.get("overload", "")),
+        module=str(event.get("module", "")),
+        load=int(event.get("load", -1)),
+        dim=tuple(int(part) for part in event.get("dim", ())),
+        dtypes=tuple(str(name) for name in event.get("dtypes", ())),
+        device=str(event.get("device", "")),
+        block_dim=int(event.get("block_dim") or 0),
+        max_blocks=int(event.get("max_blocks", 0)),
+        adjoint=bool(event.get("adjoint")),
+        kind=str(event.get("kind", "launch")),
+        line=source_line(event.get("line")),
+    )
+
+
+class Watch:
+    """Follows the logs of a running command: for how long has nothing been built?"""
+
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+        self._positions: dict[Path, int] = {}
+        self._building = 0
+        self._last = time.monotonic()
+
+    def idle(self) -> float:
+        """Seconds since the last build ended; 0 while one goes on."""
+        for path in self._logs.glob("*.jsonl"):
+            try:
+                with path.open("rb") as file:
+                    file.seek(self._positions.get(path, 0))
+                    new = file.read()
+            except OSError:
+                continue
+            whole = new.rfind(b"\n") + 1
+            self._positions[path] = self._positions.get(path, 0) + whole
+            for line in new[:whole].splitlines():
+                try:
+                    event = json.loads(line)
+                except ValueError:
+                    continue
+                kind = event.get("e")
+                if kind in ("native", "native-end", "load", "start", "warp"):
+                    self._last = time.monotonic()
+                if kind == "native":
+                    self._building += 1
+                elif kind == "native-end":
+                    self._building -= 1
+        return 0.0 if self._building > 0 else time.monotonic() - self._last
