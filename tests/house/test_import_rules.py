@@ -13,10 +13,10 @@ STDLIB = frozenset(sys.stdlib_module_names)
 
 # A codemod takes text and a plan, and returns text: nothing of the outer world.
 FORBIDDEN_IN_CODEMODS = frozenset(
-    ["asyncio", "ctypes", "fileinput", "glob", "io", "multiprocessing", "os", "pathlib", "runpy"]
+    ["asyncio", "ctypes", "fileinput", "glob", "multiprocessing", "os", "pathlib", "runpy"]
     + ["shutil", "signal", "socket", "sqlite3", "subprocess", "sys", "tempfile", "threading", "urllib"]
 )
-IO_CALLS = frozenset(["open", "exec", "eval", "input", "print", "__import__"])
+IO_CALLS = frozenset(["open", "exec", "eval", "input", "print", "__import__", "io.open", "io.open_code", "io.FileIO"])
 
 
 def room(name: str) -> list[Path]:
@@ -70,8 +70,8 @@ def codemod_faults(source: str) -> list[str]:
         elif top != "libcst" and (top not in STDLIB or top in FORBIDDEN_IN_CODEMODS):
             faults.append(f"{line}: imports {module}")
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in IO_CALLS:
-            faults.append(f"{node.lineno}: calls {node.func.id}()")
+        if isinstance(node, ast.Call) and dotted(node.func) in IO_CALLS:
+            faults.append(f"{node.lineno}: calls {dotted(node.func)}()")
     return faults
 
 
@@ -111,6 +111,7 @@ def test_the_package_never_imports_warp(path: Path) -> None:
         (codemod_faults, "from warpfix.findings import Fix", "1: imports warpfix.findings"),
         (codemod_faults, "from warpfix import codemods", "1: imports warpfix"),
         (codemod_faults, "text = open('a').read()", "1: calls open()"),
+        (codemod_faults, "import io\ntext = io.open('a').read()", "2: calls io.open()"),
         (package_faults, "import warp as wp", "1: imports warp"),
         (package_faults, "from probe import events", "1: imports probe"),
     ],
