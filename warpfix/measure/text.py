@@ -1,0 +1,295 @@
+"""The text report of a measurement: what a person reads first. At most 80 columns."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import textwrap
+from collections import defaultdict
+from collections.abc import Sequence
+
+from warpfix.measure.profile import PHASES, Load, OptionWrite, Profile, Run, SourceLine
+from warpfix.measure.report import compile_elapsed
+from warpfix.measure.stats import summarise
+
+WIDTH = 80
+BOTTLENECK_SHARE = 0.10
+"""Below this share of the cold run, compilation is not what makes a program slow to start."""
+_MODULES_SHOWN = 12
+_CAUSES_SHOWN = 6
+
+
+def render(profile: Profile, *, modules: int = _MODULES_SHOWN) -> str:
+    """The report as text, sorted by cost, repeats grouped, causes in words with both source lines.
+
+    Args:
+        profile: What was measured.
+        modules: How many Warp modules to list; the rest is summed up in one line.
+    """
+    lines = _head(profile)
+    cold = profile.cold[0] if profile.cold else None
+    if cold is None:
+        return "\n".join([*lines, "Nothing was run."]) + "\n"
+    lines += _totals(profile)
+    lines += ["", *_verdict(profile, cold)]
+    lines += _modules(profile, cold, modules)
+    lines += _warm(profile)
+    lines += _late_options(profile, cold)
+    lines += _remade(profile, cold)
+    lines += _faults(profile)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def seconds(milliseconds: float) -> str:
+    """A time with its unit, three digits."""
+    if milliseconds >= 100_000:
+        return f"{milliseconds / 1000:.0f} s"
+    if milliseconds >= 1000:
+        return f"{milliseconds / 1000:.2f} s"
+    return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
+
+
+def size(count: int) -> str:
+    """Bytes with their unit."""
+    return f"{count / 1000:.0f} kB" if count >= 1000 else f"{count} B"
+
+
+def count(number: int, noun: str) -> str:
+    """``1 build``, ``3 builds``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _wrap(text: str, indent: str, first: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _place(profile: Profile, line: SourceLine | None) -> str:
+    if line is None:
+        return "?"
+    return f"{_short(profile, line.path)}:{line.line}"
+
+
+def _short(profile: Profile, path: str) -> str:
+    if os.path.isabs(path):
+        relative = os.path.relpath(path, profile.cwd)
+        if not relative.startswith(".."):
+            return relative
+        for marker in ("site-packages" + os.sep, "dist-packages" + os.sep):
+            if marker in path:
+                return path.split(marker, 1)[1]
+    return path
+
+
+def _head(profile: Profile) -> list[str]:
+    facts = profile.environment
+    what = [f"Warp {facts['warp']}"] if facts.get("warp") else []
+    what += [f"Python {facts['python']}"] if facts.get("python") else []
+    what.append(profile.target)
+    what.append(f"{count(len(profile.cold), 'cold run')}, {len(profile.warm)} warm")
+    command = shlex.join(profile.command)
+    if len(command) > WIDTH - 2:
+        command = command[: WIDTH - 5] + "..."
+    return [command, ", ".join(what), ""]
+
+
+def _totals(profile: Profile) -> list[str]:
+    def row(name: str, cold: str, warm: str, note: str = "") -> str:
+        return f"{name:<22}{cold:>12}{warm:>12}  {note}".rstrip()
+
+    def times(runs: Sequence[Run], value: str) -> str:
+        if not runs:
+            return "-"
+        samples = [getattr(run, value) * (1e3 if value == "wall" else 1.0) for run in runs]
+        return seconds(summarise(samples).median)
+
+    cold, warm = profile.cold, profile.warm
+    lines = [row("", "cold", "warm")]
+    lines.append(row("elapsed", times(cold, "wall"), times(warm, "wall")))
+    spread = summarise([run.module_milliseconds for run in cold])
+    note = f"+- {seconds(spread.band)}" if len(cold) > 1 else ""
+    lines.append(row("Warp modules", times(cold, "module_milliseconds"), times(warm, "module_milliseconds"), note))
+    for phase in PHASES:
+        values = [
+            [sum(load.phases.get(phase, 0.0) for load in run.loads) for run in runs] if runs else [0.0]
+            for runs in (cold, warm)
+        ]
+        middle = [summarise(samples).median for samples in values]
+        if max(middle) >= 0.5:
+            lines.append(row(f"  {_PHASE_WORDS[phase]}", *(seconds(value) for value in middle)))
+    last = [runs[0] if runs else None for runs in (cold, warm)]
+    lines.append(row("builds", *(str(len(run.builds)) if run else "-" for run in last)))
+    lines.append(row("identities", *(str(len({load.identity for load in run.loads})) if run else "-" for run in last)))
+    lines.append(row("generated source", *(size(_source(run)) if run else "-" for run in last)))
+    lines.append(row("launches", *(str(_launches(run)) if run else "-" for run in last)))
+    return lines
+
+
+_PHASE_WORDS = {
+    "hash": "hashing",
+    "codegen": "code generation",
+    "native": "native compiler",
+    "link": "device-code link",
+    "load": "loading",
+}
+
+
+def _source(run: Run) -> int:
+    return sum(load.source_bytes for load in run.builds)
+
+
+def _launches(run: Run) -> int:
+    return sum(process.launches.total for process in run.processes)
+
+
+def _verdict(profile: Profile, cold: Run) -> list[str]:
+    if all(process.warp_version is None for process in cold.processes):
+        return ["Warp was never imported: there is nothing to say about its compilation."]
+    if not cold.loads:
+        return _wrap("Nothing was built or loaded: no kernel was launched. Compilation is not the bottleneck.", "")
+    wall = cold.wall * 1e3
+    elapsed = min(compile_elapsed(cold), wall)
+    share = elapsed / wall if wall else 0.0
+    failed = [load for load in cold.loads if load.outcome == "failed"]
+    said = []
+    if failed:
+        said += _wrap(f"{count(len(failed), 'build')} failed.", "")
+    if not cold.builds:
+        return said + _wrap("Nothing was built: every module came from a cache that the program brought along.", "")
+    if share < BOTTLENECK_SHARE:
+        return said + _wrap(
+            f"Compilation is not the bottleneck: {seconds(elapsed)} of {seconds(wall)} "
+            f"({share:.0%}) in the cold run. Look elsewhere first.",
+            "",
+        )
+    return said + _wrap(
+        f"Compilation takes {seconds(elapsed)} of the cold run's {seconds(wall)} ({share:.0%}); "
+        f"{count(len(cold.builds), 'build')} of {count(len({load.module for load in cold.builds}), 'module')}.",
+        "",
+    )
+
+
+def _modules(profile: Profile, run: Run, shown: int) -> list[str]:
+    groups: dict[str, list[Load]] = defaultdict(list)
+    for load in run.loads:
+        if load.outcome in ("compiled", "failed"):
+            groups[load.module].append(load)
+    if not groups:
+        return []
+    ranked = sorted(groups.items(), key=lambda item: -sum(load.milliseconds for load in item[1]))
+    lines = ["", "Modules by cost"]
+    for name, loads in ranked[:shown]:
+        total = sum(load.milliseconds for load in loads)
+        kernels = len({kernel.definition.key for load in loads for kernel in load.kernels})
+        details = f"{count(len(loads), 'build')}, {count(kernels, 'kernel')}, {size(sum(x.source_bytes for x in loads))}"
+        lines += _wrap(f"{name}: {details}", " " * 10, f"{seconds(total):>8}  ")
+        lines += _causes(profile, loads)
+    rest = ranked[shown:]
+    if rest:
+        total = sum(load.milliseconds for _, loads in rest for load in loads)
+        builds = sum(len(loads) for _, loads in rest)
+        lines.append(f"{seconds(total):>8}  {count(len(rest), 'more module')}, {count(builds, 'build')}")
+    return lines
+
+
+def _causes(profile: Profile, loads: Sequence[Load]) -> list[str]:
+    groups: dict[tuple[str, str, str, str], list[Load]] = defaultdict(list)
+    for load in loads:
+        cause = load.cause
+        key = (cause.kind, cause.text, _place(profile, cause.line), _place(profile, load.paid_by))
+        groups[key].append(load)
+    ranked = sorted(groups.items(), key=lambda item: -sum(load.milliseconds for load in item[1]))
+    lines = []
+    for (kind, text, line, paid), members in ranked[:_CAUSES_SHOWN]:
+        times = f"{len(members)} x, " if len(members) > 1 else ""
+        said = f"{times}{text}"
+        if any(load.outcome == "failed" for load in members):
+            said += " (the build failed)"
+        total = seconds(sum(load.milliseconds for load in members))
+        lines += _wrap(said, " " * 20, f"{'':8}{total:>10}  ")
+        where = f"{line}, paid by {paid}" if line != paid and kind != "first-load" else f"at {paid}"
+        lines += _wrap(where, " " * 20)
+    if len(ranked) > _CAUSES_SHOWN:
+        total = sum(load.milliseconds for _, members in ranked[_CAUSES_SHOWN:] for load in members)
+        lines.append(f"{'':8}{seconds(total):>10}  {count(len(ranked) - _CAUSES_SHOWN, 'more cause')}")
+    return lines
+
+
+def _warm(profile: Profile) -> list[str]:
+    warm = profile.warm[0] if profile.warm else None
+    if warm is None or not warm.builds:
+        return []
+    names = sorted({load.module for load in warm.builds})
+    total = sum(load.milliseconds for load in warm.builds)
+    listed = ", ".join(names[:6]) + (" ..." if len(names) > 6 else "")
+    lines = ["", f"Built again in the warm run: {count(len(warm.builds), 'build')}, {seconds(total)}"]
+    lines += _wrap(listed, "  ")
+    cold = {load.identity for load in profile.cold[0].loads} if profile.cold else set()
+    again = [load for load in warm.builds if load.identity in cold]
+    if again:
+        text = "with the same hash as in the cold run: the cache was thrown away, moved, bypassed or is another each run"
+    else:
+        text = "with another hash than in the cold run: a name, constant or captured value differs from run to run"
+    return lines + _wrap(text, "  ")
+
+
+def _late_options(profile: Profile, run: Run) -> list[str]:
+    words = {
+        "none": "reached nothing: too late for",
+        "unknown-option": "is no option that Warp knows",
+        "rebuilt": "made modules build again that were loaded before",
+    }
+    seen: dict[tuple[str, str, str], tuple[OptionWrite, int]] = {}
+    for process in run.processes:
+        for write in process.option_writes:
+            if write.effect in words:
+                key = (write.option, write.effect, _place(profile, write.line))
+                known = seen.get(key)
+                seen[key] = (write, (known[1] if known else 0) + 1)
+    if not seen:
+        return []
+    lines = ["", "Options"]
+    for (option, effect, place), (write, times) in seen.items():
+        target = "wp.config." if write.via == "config" else ""
+        text = f"{target}{option} = {write.new!r} {words[effect]}"
+        if effect == "none":
+            text += " " + (", ".join(write.missed[:4]) or "every module")
+        if times > 1:
+            text += f" ({times} x)"
+        lines += _wrap(text, "  ") + _wrap(f"at {place}", "    ")
+    return lines
+
+
+def _remade(profile: Profile, run: Run) -> list[str]:
+    counts: dict[str, int] = defaultdict(int)
+    for process in run.processes:
+        for site, number in process.kernel_definitions.items():
+            counts[site] += number
+    many = sorted(((number, site) for site, number in counts.items() if number >= 10), reverse=True)[:5]
+    if not many:
+        return []
+    lines = ["", "Kernels made again and again (each makes Warp hash their module again)"]
+    for number, site in many:
+        path, _, line = site.rpartition(":")
+        lines += _wrap(f"{number} x  {_short(profile, path)}:{line}", "         ", "  ")
+    return lines
+
+
+def _faults(profile: Profile) -> list[str]:
+    faults = sorted({error for run in profile.runs for process in run.processes for error in process.errors})
+    cut = [process for run in profile.runs for process in run.processes if not process.ended and not process.stopped_by]
+    stopped = sorted({run.stopped_by for run in profile.runs if run.stopped_by})
+    lines = []
+    if stopped:
+        lines += _wrap(f"The program was ended by --{', --'.join(stopped)}.", "")
+    if cut:
+        lines += _wrap(f"{count(len(cut), 'process')} ended without an end (killed?): what was seen is kept.", "")
+    if faults:
+        lines += _wrap(f"The probe could not observe everything: {'; '.join(faults[:3])}", "")
+    return ["", *lines] if lines else []
