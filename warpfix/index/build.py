@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import ast
 import builtins
-import contextlib
 import gc
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from warpfix.config import Config
 from warpfix.index import names
-from warpfix.index.model import Construct, FileIndex, Launch, ModuleChoice, OptionSet, Problem, Role
+from warpfix.index.model import Construct, FileIndex, OptionSet, Problem, Role
 from warpfix.index.read import parse, read
 from warpfix.index.scopes import (
     Comprehension,
-    Function,
     Scope,
     ScopeTable,
     assigned_value,
     imported_name,
-    parameters,
+    outer_expressions,
     qualname,
+    raw_bindings,
     scope_table,
 )
 from warpfix.index.walk import CallNode, Definition, Enclosing, Walk, Write
@@ -79,6 +78,36 @@ _MENTIONS = re.compile(rb"\bwp\b|\bwarp\b|\bkernel\b|\blaunch\b")
 _DYNAMIC_IMPORT = re.compile(rb"import_module\(\s*['\"]warp|__import__\(\s*['\"]warp")
 
 
+class _Facts:
+    """What a pass over the statements of a file (no expressions) tells about its names."""
+
+    def __init__(self, file: FileIndex) -> None:
+        self.aliases: list[tuple[ast.Import | ast.ImportFrom, ast.alias]] = []
+        self.star_imports: list[ast.ImportFrom] = []
+        self.import_tries: list[ast.Try] = []
+        self.typing_only: set[ast.AST] = set()
+        self.globals: dict[str, list[tuple[ast.AST, Enclosing]]] = {}
+        for node, enclosing in statements_with_scopes(file.tree):
+            kind = node.__class__
+            if kind is ast.Import or kind is ast.ImportFrom:
+                for alias in node.names:  # type: ignore[attr-defined]
+                    if alias.asname:
+                        self.aliases.append((node, alias))  # type: ignore[arg-type]
+                    elif alias.name == "*" and not enclosing:
+                        self.star_imports.append(node)  # type: ignore[arg-type]
+            elif kind is ast.Try:
+                if any(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in node.body):  # type: ignore[attr-defined]
+                    self.import_tries.append(node)  # type: ignore[arg-type]
+            elif kind is ast.If:
+                if _last_name(node.test) == "TYPE_CHECKING":  # type: ignore[attr-defined]
+                    self.typing_only.update(node.body)  # type: ignore[attr-defined]
+            elif kind is ast.Global and enclosing:
+                around = enclosing[-1]
+                raw = raw_bindings(around)
+                for name in node.names:  # type: ignore[attr-defined]
+                    self.globals.setdefault(name, []).extend((binding, enclosing) for binding in raw.get(name, ()))
+
+
 class ProjectIndex:
     """What is known of a project. ``files`` holds those that have to do with Warp; others are parsed when asked for.
 
@@ -100,12 +129,15 @@ class ProjectIndex:
         self._loaded: dict[str, FileIndex | None] = {}
         self._walks: dict[str, Walk] = {}
         self._tables: dict[ast.AST, ScopeTable] = {}
-        self._global_nodes: dict[str, dict[str, list[tuple[ast.AST, Enclosing]]]] = {}
+        self._facts: dict[str, _Facts] = {}
+        self._modules: dict[str, str] = {}
+        self._walruses: set[str] = set()
+        self._wrappers: dict[str, Any] = {}
+        self._generic: dict[str, bool] = {}
         self._names: dict[tuple[str, ast.AST | None, str], str | None] = {}
         self._followed: dict[str, str] = {}
         self._definitions: dict[str, dict[str, list[Definition]]] = {}
         self._active: set[tuple[str, ast.AST | None, str]] = set()
-        self._words: dict[str, frozenset[str]] = {}
         self._roles: dict[str, Role] = {}
 
     # ---- files and names
@@ -204,24 +236,26 @@ class ProjectIndex:
             return None if call.args[0].value.startswith(".") else call.args[0].value
         return None
 
-    def scope(self, node: ast.AST) -> ScopeTable:
+    def scope(self, node: ast.AST, walruses: bool = True) -> ScopeTable:
         """What a module, class, function, lambda or comprehension binds itself."""
         table = self._tables.get(node)
         if table is None:
-            table = self._tables[node] = scope_table(node)
+            table = self._tables[node] = scope_table(node, walruses)
         return table
 
-    def binding_scope(self, name: str, enclosing: Enclosing) -> tuple[ast.AST | None, Enclosing]:
+    def binding_scope(
+        self, name: str, enclosing: Enclosing, walruses: bool = True
+    ) -> tuple[ast.AST | None, Enclosing]:
         """The scope that ``name`` belongs to when read inside ``enclosing``: its node, and the nodes around that scope.
 
-        (None, ()) is the module's scope (or a builtin).
+        (None, ()) is the module's scope (or a builtin). ``walruses`` as for :func:`scope_table`.
         """
         scopes = [(index, node) for index, node in enumerate(enclosing) if isinstance(node, Scope)]
         innermost = True
         for index, node in reversed(scopes):
             if isinstance(node, ast.ClassDef) and not innermost:
                 continue
-            table = self.scope(node)
+            table = self.scope(node, walruses)
             if name in table.global_names:
                 return None, ()
             if name in table.bindings:
@@ -234,7 +268,7 @@ class ProjectIndex:
         return None, ()
 
     def _name(self, file: FileIndex, name: str, enclosing: Enclosing) -> str | None:
-        scope, around = self.binding_scope(name, enclosing) if enclosing else (None, ())
+        scope, around = self.binding_scope(name, enclosing, file.path in self._walruses) if enclosing else (None, ())
         key = (file.path, scope, name)
         if key in self._names:
             return self._names[key]
@@ -254,7 +288,7 @@ class ProjectIndex:
 
     def _module_scope(self, file: FileIndex, name: str) -> str | None:
         nodes: list[tuple[ast.AST, Enclosing]] = [(node, ()) for node in file.bindings.get(name, ())]
-        nodes += self._global_nodes.get(file.path, {}).get(name, ())
+        nodes += self._facts[file.path].globals.get(name, ())
         own = f"{self.prefix(file)}.{name}"
         if nodes:
             found = self._bound(file, name, nodes, name)
@@ -292,7 +326,7 @@ class ProjectIndex:
         """What several bindings of one name agree on; None where they do not, or where one of them can't be read."""
         results: set[str | None] = set()
         typed: set[str] = set()
-        handled = _handler_bindings(file, name) if len(nodes) > 1 else frozenset()
+        handled = _handler_bindings(self._facts[file.path].import_tries, name) if len(nodes) > 1 else frozenset()
         for node, enclosing in nodes:
             if len(nodes) > 1:
                 value = assigned_value(node, name)
@@ -304,7 +338,7 @@ class ProjectIndex:
                     continue
             result = self._binding(file, name, node, enclosing, local)
             results.add(result)
-            if result is not None and isinstance(node, (ast.Import, ast.ImportFrom)) and _for_typing(file, node):
+            if result is not None and isinstance(node, (ast.Import, ast.ImportFrom)) and node in self._facts[file.path].typing_only:
                 typed.add(result)
         if len(results) == 1:
             return next(iter(results))
@@ -486,11 +520,15 @@ class ProjectIndex:
     def _spellings(self, file: FileIndex, last: str) -> set[str]:
         """Names under which this file may call something whose own last name is ``last``."""
         found = {last}
-        for node, alias in _aliases(file):
+        for node, alias in self._facts[file.path].aliases:
             if alias.name == last or (isinstance(node, ast.Import) and alias.name.endswith("." + last)):
                 found.add(alias.asname or alias.name)
         found.update(self._assigned_aliases(file, found))
         return found
+
+    def aliases(self, file: FileIndex) -> list[tuple[ast.Import | ast.ImportFrom, ast.alias]]:
+        """Imports under another name, anywhere in a file."""
+        return self._facts[file.path].aliases
 
     def _assigned_aliases(self, file: FileIndex, wanted: set[str]) -> set[str]:
         found: set[str] = set()
@@ -530,38 +568,18 @@ class ProjectIndex:
         text, tree = parsed
         module = self._modules.get(path)
         file = FileIndex(path, module, text, tree, self._roles.get(path, Role.LIBRARY))
-        table = scope_table(tree)
+        if ":=" in text:
+            self._walruses.add(path)
+        table = scope_table(tree, path in self._walruses)
         file.bindings = table.bindings
-        for node, _ in _module_statements(tree):
-            if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
-                base = self.import_base(file, node)
-                if base is not None:
-                    file.star_imports.append(base)
-        if "global " in text:
-            self._collect_globals(file)
+        facts = self._facts[path] = _Facts(file)
+        for node in facts.star_imports:
+            base = self.import_base(file, node)
+            if base is not None:
+                file.star_imports.append(base)
+        file.global_writes.update(name for name, nodes in facts.globals.items() if nodes)
         self._loaded[path] = file
         return file
-
-    _modules: dict[str, str]
-
-    def _collect_globals(self, file: FileIndex) -> None:
-        nodes: dict[str, list[tuple[ast.AST, Enclosing]]] = {}
-        for node, enclosing in walk_with_scopes(file.tree):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                declared = {
-                    name
-                    for statement in _own_statements(node)
-                    if isinstance(statement, ast.Global)
-                    for name in statement.names
-                }
-                if not declared:
-                    continue
-                raw = _raw_bindings(node)
-                for name in declared:
-                    for binding in raw.get(name, ()):
-                        nodes.setdefault(name, []).append((binding, (*enclosing, node)))
-                        file.global_writes.add(name)
-        self._global_nodes[file.path] = nodes
 
     def _walk(self, file: FileIndex) -> Walk:
         walk = self._walks.get(file.path)
@@ -790,8 +808,6 @@ def walk_with_scopes(root: ast.AST, enclosing: Enclosing = ()) -> Iterator[tuple
         node, around = pending.pop()
         yield node, around
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            from warpfix.index.scopes import outer_expressions
-
             inside = (*around, node)
             pending.extend((expression, around) for expression in outer_expressions(node))
             body = [node.body] if isinstance(node, ast.Lambda) else node.body
@@ -811,38 +827,27 @@ def walk_with_scopes(root: ast.AST, enclosing: Enclosing = ()) -> Iterator[tuple
             pending.extend((child, inside) for child in reversed(list(ast.iter_child_nodes(node))))
 
 
-def _module_statements(tree: ast.Module) -> Iterator[tuple[ast.stmt, Enclosing]]:
-    """Statements that run when the module is imported, those in blocks at module scope included."""
-    pending: list[ast.AST] = list(reversed(tree.body))
+def statements_with_scopes(tree: ast.Module) -> Iterator[tuple[ast.stmt, Enclosing]]:
+    """Every statement with the functions and classes around it; expressions are not looked into."""
+    pending: list[tuple[Any, Enclosing]] = [(statement, ()) for statement in reversed(tree.body)]
     while pending:
-        node = pending.pop()
+        node, enclosing = pending.pop()
+        kind = node.__class__
+        if kind in _BLOCKLESS:
+            yield node, enclosing
+            continue
         if isinstance(node, ast.stmt):
-            yield node, ()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        for field in ("body", "handlers", "orelse", "finalbody", "cases"):
-            pending.extend(reversed(getattr(node, field, ())))
+            yield node, enclosing
+        inside = (*enclosing, node) if kind in _DEFINITIONS else enclosing
+        for field in ("finalbody", "orelse", "handlers", "cases", "body"):
+            pending.extend([(child, inside) for child in reversed(getattr(node, field, ()))])
 
 
-def _own_statements(node: ast.AST) -> Iterator[ast.AST]:
-    pending = list(getattr(node, "body", ()))
-    while pending:
-        statement = pending.pop()
-        yield statement
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        for field in ("body", "handlers", "orelse", "finalbody", "cases"):
-            pending.extend(getattr(statement, field, ()))
-
-
-def _raw_bindings(node: ast.AST) -> dict[str, list[ast.AST]]:
-    """Bindings in a function's body before ``global`` sends them away."""
-    module = ast.Module(body=list(getattr(node, "body", [])), type_ignores=[])
-    table = ScopeTable()
-    from warpfix.index.scopes import _statements
-
-    _statements(module.body, table)
-    return table.bindings
+_DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
+_BLOCKLESS = frozenset(
+    {ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Import, ast.ImportFrom, ast.Pass, ast.Raise}
+    | {ast.Global, ast.Nonlocal, ast.Delete, ast.Assert, ast.Break, ast.Continue}
+)
 
 
 def _literal_all(file: FileIndex) -> frozenset[str] | None:
@@ -858,12 +863,10 @@ def _literal_all(file: FileIndex) -> frozenset[str] | None:
     return None
 
 
-def _handler_bindings(file: FileIndex, name: str) -> frozenset[ast.AST]:
+def _handler_bindings(tries: Iterable[ast.Try], name: str) -> frozenset[ast.AST]:
     """Bindings of ``name`` in ``except ImportError`` of a try whose body imports that name: the stand-in, not the thing."""
     found: set[ast.AST] = set()
-    for node in ast.walk(file.tree) if "except" in file.text else ():
-        if not isinstance(node, ast.Try):
-            continue
+    for node in tries:
         imports = any(
             isinstance(statement, (ast.Import, ast.ImportFrom)) and imported_name(statement, name)
             for statement in node.body
@@ -877,26 +880,8 @@ def _handler_bindings(file: FileIndex, name: str) -> frozenset[ast.AST]:
     return frozenset(found)
 
 
-def _for_typing(file: FileIndex, node: ast.AST) -> bool:
-    if "TYPE_CHECKING" not in file.text:
-        return False
-    for statement in ast.walk(file.tree):
-        if isinstance(statement, ast.If) and _last_name(statement.test) == "TYPE_CHECKING" and node in statement.body:
-            return True
-    return False
-
-
 def _last_name(expr: ast.AST) -> str:
     if isinstance(expr, ast.Name):
         return expr.id
     return expr.attr if isinstance(expr, ast.Attribute) else ""
 
-
-def _aliases(file: FileIndex) -> Iterator[tuple[ast.Import | ast.ImportFrom, ast.alias]]:
-    if " as " not in file.text:
-        return
-    for node in ast.walk(file.tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            for alias in node.names:
-                if alias.asname:
-                    yield node, alias

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -69,14 +70,24 @@ def decorated(index: ProjectIndex, file: FileIndex, definition: Definition) -> C
             module_parameter=choice.parameter,
             module_default=choice.default,
             options=choice.options,
-            generic=_is_generic(node),
+            generic=_is_generic(index, file, node),
             via_wrapper=via,
         )
     return None
 
 
-def _is_generic(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+_GENERIC_WORD = re.compile(r"\b(?:Any|Float|Int|Scalar)\b")
+
+
+def _is_generic(
+    index: ProjectIndex, file: FileIndex, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+) -> bool:
     if isinstance(node, ast.ClassDef):
+        return False
+    possible = index._generic.get(file.path)
+    if possible is None:
+        possible = index._generic[file.path] = _GENERIC_WORD.search(file.text) is not None
+    if not possible:
         return False
     for parameter in parameters(node.args):
         if parameter.annotation is None:
@@ -244,29 +255,16 @@ def _wrapper(
     if not isinstance(definition.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
     owner, node = definition.file, definition.node
-    made: list[tuple[str, ast.Call | None, Enclosing]] = []
-    inside = (*definition.enclosing, node)
-    from warpfix.index.build import walk_with_scopes
-
-    for statement in node.body:
-        for inner, around in walk_with_scopes(statement, inside):
-            if isinstance(inner, ast.Call):
-                kind = _KINDS.get(index.resolve(owner, inner.func, around) or "")
-                if kind in ("kernel", "func"):
-                    made.append((kind, inner, around))
-            elif isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                # A factory that defines its own kernel is no decorator.
-                for decorator in inner.decorator_list:
-                    target = decorator.func if isinstance(decorator, ast.Call) else decorator
-                    if index.resolve(owner, target, around) in _KINDS:
-                        return None
+    made = index._wrappers.get(canonical)
+    if made is None:
+        made = index._wrappers[canonical] = _made_by(index, owner, node, definition.enclosing)
     if not made:
         return None
     kinds = {kind for kind, _, _ in made}
     if len(kinds) != 1:
         return None
     kind, inner_call, around = made[0]
-    if len(made) > 1 or inner_call is None or _renames(node):
+    if len(made) > 1 or _renames(node):
         return kind, _UNKNOWN
     choice = _choice(index, owner, inner_call, around)
     if choice.module is ModuleChoice.PARAMETER and choice.parameter is not None:
@@ -285,6 +283,28 @@ def _wrapper(
             return kind, _Choice(ModuleChoice.DEFAULT, None, None, None, choice.options)
         return kind, _UNKNOWN
     return kind, choice
+
+
+def _made_by(
+    index: ProjectIndex, owner: FileIndex, node: ast.FunctionDef | ast.AsyncFunctionDef, enclosing: Enclosing
+) -> list[tuple[str, ast.Call, Enclosing]]:
+    """Calls of ``wp.kernel`` or ``wp.func`` in a function; none for a factory, which defines its own kernel."""
+    from warpfix.index.build import walk_with_scopes
+
+    made: list[tuple[str, ast.Call, Enclosing]] = []
+    inside = (*enclosing, node)
+    for statement in node.body:
+        for inner, around in walk_with_scopes(statement, inside):
+            if isinstance(inner, ast.Call):
+                kind = _KINDS.get(index.resolve(owner, inner.func, around) or "")
+                if kind in ("kernel", "func"):
+                    made.append((kind, inner, around))
+            elif isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                for decorator in inner.decorator_list:
+                    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+                    if index.resolve(owner, target, around) in _KINDS:
+                        return []
+    return made
 
 
 def _argument_for(node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, name: str) -> ast.expr | None:
@@ -355,13 +375,17 @@ _CALLED = frozenset(
 )
 
 
+# ``go = wp.launch``: a name that is given one of Warp's functions.
+_ALIAS = re.compile(rf"^[ \t]*(\w+)[ \t]*=[ \t]*(?:\w+\.)*(?:{'|'.join(sorted(_CALLED))})[ \t]*(?:#.*)?\r?$", re.M)
+
+
 def _interesting(index: ProjectIndex, file: FileIndex, walk: Walk) -> list[str]:
     """Last names of calls that may be Warp's: its own names, and what this file calls them."""
     found = set(_CALLED)
-    text = file.text
-    for name in _CALLED:
-        if f"{name} as " in text or f".{name}\n" in text or f".{name} " in text or f".{name}\r" in text:
-            found |= index._spellings(file, name)
+    for _, alias in index.aliases(file):
+        if alias.name.rpartition(".")[2] in _CALLED and alias.asname:
+            found.add(alias.asname)
+    found.update(_ALIAS.findall(file.text))
     return sorted(name for name in found if name in walk.calls)
 
 
@@ -467,7 +491,7 @@ def _kernel_call(index: ProjectIndex, file: FileIndex, call: CallNode, options: 
             module_parameter=choice.parameter,
             module_default=choice.default,
             options={name: value for name, value in choice.options.items() if name not in ("f", "func")},
-            generic=_is_generic(definition.node),
+            generic=_is_generic(index, definition.file, definition.node),
         )
     )
 

@@ -17,9 +17,10 @@ Bindings = dict[str, list[ast.AST]]
 class ScopeTable:
     """What one scope binds, and what it sends elsewhere with ``global`` and ``nonlocal``."""
 
-    __slots__ = ("bindings", "global_names", "nonlocal_names")
+    __slots__ = ("bindings", "global_names", "nonlocal_names", "walruses")
 
-    def __init__(self) -> None:
+    def __init__(self, walruses: bool = True) -> None:
+        self.walruses = walruses
         self.bindings: Bindings = {}
         self.global_names: set[str] = set()
         self.nonlocal_names: set[str] = set()
@@ -36,9 +37,12 @@ def parameters(arguments: ast.arguments) -> Iterator[ast.arg]:
         yield arguments.kwarg
 
 
-def scope_table(node: ast.AST) -> ScopeTable:
-    """The table of a module, class, function, lambda or comprehension; nested scopes are not looked into."""
-    table = ScopeTable()
+def scope_table(node: ast.AST, walruses: bool = True) -> ScopeTable:
+    """The table of a module, class, function, lambda or comprehension; nested scopes are not looked into.
+
+    ``walruses`` may be False for a file whose text has no ``:=``: then expressions need not be looked at.
+    """
+    table = ScopeTable(walruses)
     if isinstance(node, Comprehension):
         for generator in node.generators:
             _targets(generator.target, generator, table.bindings)
@@ -56,6 +60,13 @@ def scope_table(node: ast.AST) -> ScopeTable:
     return table
 
 
+def raw_bindings(node: ast.AST) -> Bindings:
+    """What a function's body binds before ``global`` and ``nonlocal`` send some of it elsewhere."""
+    table = ScopeTable()
+    _statements(getattr(node, "body", ()), table)
+    return table.bindings
+
+
 def _statements(body: Iterable[ast.stmt], table: ScopeTable) -> None:
     bindings = table.bindings
     pending: list[ast.AST] = list(reversed(list(body)))
@@ -64,8 +75,9 @@ def _statements(body: Iterable[ast.stmt], table: ScopeTable) -> None:
         kind = type(node)
         if isinstance(node, (*_FunctionDef, ast.ClassDef)):
             bindings.setdefault(node.name, []).append(node)
-            for outer in outer_expressions(node):
-                _walruses(outer, table)
+            if table.walruses:
+                for outer in outer_expressions(node):
+                    _walruses(outer, table)
         elif kind is ast.Assign:
             assert isinstance(node, ast.Assign)
             for target in node.targets:
@@ -123,6 +135,8 @@ def _compound(node: ast.AST, table: ScopeTable, pending: list[ast.AST]) -> None:
         for case in node.cases:
             inner.extend(case.body)
     pending.extend(reversed(inner))
+    if not table.walruses:
+        return
     for field in ("test", "iter", "value", "exc", "cause", "msg", "subject"):
         value = getattr(node, field, None)
         if isinstance(value, ast.expr):
@@ -168,7 +182,7 @@ _NO_WALRUS_INSIDE = (ast.Name, ast.Constant, ast.Attribute)
 
 def _walruses(expression: ast.expr, table: ScopeTable) -> None:
     """Bindings by ``:=``; inside a comprehension they belong to the function around it, inside a lambda to the lambda."""
-    if isinstance(expression, _NO_WALRUS_INSIDE):
+    if not table.walruses or isinstance(expression, _NO_WALRUS_INSIDE):
         return
     pending: list[ast.AST] = [expression]
     while pending:
