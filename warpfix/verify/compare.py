@@ -1,0 +1,637 @@
+"""Compares runs of one command before and after a change: what was launched, with which options, from which code.
+
+The baseline is compared with itself first (A/A). What differs between two of its own runs is no evidence, so each
+comparison is weakened to the strongest form that the baseline passes, and the report names that form.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from warpfix.findings import KernelRename
+from warpfix.measure.profile import BuiltKernel, KernelDef, LaunchSignature, Load, ProcessRun, Profile, Run
+from warpfix.verify.verdict import Check, Outcome, Totals, Verdict, judge, totals
+
+Token = Hashable
+
+PLAIN = "in order"
+FORMS = (PLAIN, "in order in each thread", "by count", "by count over all processes", "as a set")
+"""The forms of a comparison of launches, strongest first."""
+PREFIX = "in order, up to where the shortest run was stopped"
+
+ORIGINAL = "original"
+"""What the overlay reports of a file whose original ran although it was served edited."""
+
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the change is meant to do, and how strictly it is judged."""
+
+    renames: Sequence[KernelRename] = ()
+    """Kernel definitions that moved: launches before are matched with launches after through them."""
+    options: frozenset[str] = frozenset()
+    """The options that the change is about: the only ones that may differ."""
+    overlaid: Mapping[str, str] | None = None
+    """Absolute path to SHA-256 of the text that the runs after were to execute; None where nothing was overlaid."""
+    baseline_overlaid: Mapping[str, str] | None = None
+    """The same of the runs before."""
+    accept_stdout: bool = False
+
+
+# What a launch is, without the code behind it; what is behind it: options, and digests of its code.
+@dataclass(frozen=True)
+class _Facets:
+    launch: Token
+    options: Token
+    code: Token
+
+
+def compare(
+    before: Sequence[Run] | Profile,
+    after: Sequence[Run] | Profile,
+    expected: Expected = Expected(),
+    *,
+    checks: Iterable[Check] = (),
+) -> Verdict:
+    """Judge ``after`` against ``before``.
+
+    Args:
+        before: Runs of the baseline; two or more cold ones make the A/A comparison.
+        after: Runs of the candidate.
+        expected: Renamed kernels, options that may differ, texts that had to run.
+        checks: Checks made elsewhere (``interface``), which count like those made here.
+    """
+    old = list(before.runs if isinstance(before, Profile) else before)
+    new = list(after.runs if isinstance(after, Profile) else after)
+    comparison = _Comparison(old, new, expected)
+    made = [*comparison.checks(), *checks]
+    order = {name: number for number, name in enumerate(("launches", "options", "code", "program", "interface"))}
+    made.sort(key=lambda check: order.get(check.invariant, 9))
+    return judge(made, totals(old), totals(new), comparison.notes())
+
+
+class _Comparison:
+    def __init__(self, before: list[Run], after: list[Run], expected: Expected) -> None:
+        self.before = before
+        self.after = after
+        self.expected = expected
+        self.renamed = {(os.path.normpath(r.path), r.old_qualname): r.new_qualname for r in expected.renames}
+        self.interned: dict[Token, int] = {}
+        self.words: list[Token] = []
+        self.by_kernel = False
+        self.known_code: dict[Token, BuiltKernel] = {}
+        self.remember_code([*before, *after])
+        self.traces_before = [self.trace(run, rename=True) for run in before]
+        self.traces_after = [self.trace(run, rename=False) for run in after]
+
+    # Reading runs.
+
+    def remember_code(self, runs: Iterable[Run]) -> None:
+        """A load from the cache generates nothing: its code is that of the build with the same hash."""
+        for load in (load for run in runs for load in run.loads):
+            for kernel in load.kernels:
+                if kernel.forward_code:
+                    self.known_code[_code_key(load, kernel)] = kernel
+
+    def trace(self, run: Run, rename: bool) -> list[_Trace]:
+        traces = []
+        for process in run.processes:
+            if process.launches.total == 0 and not process.loads:
+                continue
+            loads = {load.id: load for load in process.loads}
+            facets: dict[int, tuple[int, int, int]] = {}
+            for signature in process.launches.signatures:
+                made = self.facets(signature, loads.get(signature.load), rename)
+                facets[signature.id] = (self.intern(made.launch), self.intern(made.options), self.intern(made.code))
+            traces.append(_Trace(_command_key(process), process, facets))
+        return traces
+
+    def intern(self, token: Token) -> int:
+        number = self.interned.get(token)
+        if number is None:
+            number = self.interned[token] = len(self.words)
+            self.words.append(token)
+        return number
+
+    def facets(self, signature: LaunchSignature, load: Load | None, rename: bool) -> _Facets:
+        kernel = self.definition(signature.kernel, rename)
+        instance = (*kernel, signature.overload)
+        launch = _Launch(
+            instance,
+            signature.dim,
+            signature.dtypes,
+            signature.device,
+            signature.block_dim,
+            signature.max_blocks,
+            signature.adjoint,
+            signature.kind,
+        )
+        built = self.built(signature, load)
+        if load is None or built is None:
+            return _Facets(launch, (instance, None), (instance, None))
+        options = {**load.options, **built.options}
+        kept = tuple(sorted((k, _plain(v)) for k, v in options.items() if k not in self.expected.options))
+        code: tuple[str, ...] | None = (built.forward_code, built.backward_code)
+        if "enable_backward" in self.expected.options and not signature.adjoint:
+            code = (built.forward_code,)
+        if not built.forward_code:
+            code = None
+        machine = tuple(sorted(built.machine_code.items()))
+        return _Facets(launch, (instance, kept), (instance, code if code is None else (*code, machine)))
+
+    def built(self, signature: LaunchSignature, load: Load | None) -> BuiltKernel | None:
+        """The kernel of this launch inside the load that it ran from."""
+        if load is None:
+            return None
+        wanted = (signature.kernel.path, signature.kernel.qualname, signature.kernel.key)
+        same = [
+            kernel
+            for kernel in load.kernels
+            if (kernel.definition.path, kernel.definition.qualname, kernel.definition.key) == wanted
+        ]
+        found = [kernel for kernel in same if kernel.overload == signature.overload] or same
+        if not found:
+            return None
+        return found[-1] if found[-1].forward_code else self.known_code.get(_code_key(load, found[-1]), found[-1])
+
+    def definition(self, kernel: KernelDef, rename: bool) -> tuple[str, str]:
+        path = os.path.normpath(kernel.path)
+        qualname = kernel.qualname or kernel.key
+        return path, self.renamed.get((path, qualname), qualname) if rename else qualname
+
+    # The checks.
+
+    def checks(self) -> list[Check]:
+        if not self.before or not self.after:
+            return [Check("launches", Outcome.MISSING, "one side has no run")]
+        launches = self.launches()
+        # Where the launches are others, options and code are still told, kernel by kernel.
+        self.by_kernel = launches.outcome is not Outcome.HELD
+        return [launches, self.options(), self.code(), self.program(), *self.text(), *self.probe()]
+
+    def launches(self) -> Check:
+        count = sum(trace.process.launches.total for trace in self.traces_before[0])
+        return self.facet("launches", 0, f"{count:,} launches equal")
+
+    def options(self) -> Check:
+        but = f" but for {', '.join(sorted(self.expected.options))}" if self.expected.options else ""
+        return self.facet("options", 1, f"resolved options equal behind each launch{but}")
+
+    def code(self) -> Check:
+        missing = self.missing_code()
+        if missing:
+            return Check("code", Outcome.UNVERIFIED, missing)
+        check = self.facet("code", 2, self.code_words())
+        if check.outcome is Outcome.BROKEN and self.expected.options - {"enable_backward"}:
+            names = ", ".join(sorted(self.expected.options))
+            message = f"{check.message}; the change is about {names}, and how that changes code can't be checked"
+            return Check("code", Outcome.UNVERIFIED, message, check.form)
+        if check.outcome is Outcome.HELD and "enable_backward" in self.expected.options:
+            extra = self.backward_kept()
+            if extra:
+                return Check("code", Outcome.BROKEN, extra, check.form)
+        return check
+
+    def code_words(self) -> str:
+        traces = [trace for run in self.traces_before for trace in run]
+        kernels = {self.pair(trace.facets[number][2])[0] for trace in traces for number in trace.used()}
+        parts = "forward code" if "enable_backward" in self.expected.options else "forward and backward code"
+        machine = any(kernel.machine_code for run in self.before for load in run.loads for kernel in load.kernels)
+        kind = "generated and machine code" if machine else "generated code"
+        return f"{parts} of {len(kernels)} launched kernels equal ({kind}, normalised)"
+
+    def missing_code(self) -> str:
+        for arm, traces in (("before", self.traces_before), ("after", self.traces_after)):
+            for trace_list in traces:
+                for trace in trace_list:
+                    for number in trace.used():
+                        instance, code = self.pair(trace.facets[number][2])
+                        if code is None and trace.kind(number) != "capture_launch":
+                            return f"the generated code of {_kernel_words(instance)} could not be read {arm}"
+        return ""
+
+    def backward_kept(self) -> str:
+        """Where backward code is left, it must be what it was: turning it off or on is all that may happen."""
+        old, new = self.backward(self.traces_before, True), self.backward(self.traces_after, False)
+        for instance in sorted(old.keys() & new.keys()):
+            if old[instance] and new[instance] - old[instance]:
+                return f"backward code of {_kernel_words(instance)} is another, not merely left out"
+        return ""
+
+    def backward(self, traces: Iterable[Iterable[_Trace]], rename: bool) -> dict[tuple[str, ...], set[str]]:
+        result: dict[tuple[str, ...], set[str]] = {}
+        for trace in (trace for run in traces for trace in run):
+            loads = {load.id: load for load in trace.process.loads}
+            for signature in trace.process.launches.signatures:
+                built = self.built(signature, loads.get(signature.load))
+                if built is not None:
+                    instance = (*self.definition(signature.kernel, rename), signature.overload)
+                    codes = result.setdefault(instance, set())
+                    if built.backward_code:
+                        codes.add(built.backward_code)
+        return result
+
+    def facet(self, invariant: str, facet: int, held: str) -> Check:
+        """One comparison in the strongest form that the baseline passes."""
+        if self.by_kernel:
+            return self.kernels(invariant, facet, held)
+        stopped = any(run.stopped_by not in (None, "stop-after-launches") for run in [*self.before, *self.after])
+        reducers: list[tuple[str, Callable[[list[_Trace]], Any]]] = [
+            (PLAIN, partial(_in_order, facet)),
+            (FORMS[1], partial(_by_thread, facet)),
+            (FORMS[2], partial(_by_count, facet)),
+            (FORMS[3], partial(_over_all, facet)),
+            (FORMS[4], partial(_as_set, facet)),
+        ]
+        if stopped:
+            shortest = min(
+                (_shortest(traces) for traces in [*self.traces_before, *self.traces_after]),
+                default=0,
+            )
+            reducers.insert(1, (PREFIX, partial(_prefix, facet, shortest)))
+        for form, reduce in reducers:
+            first = reduce(self.traces_before[0])
+            if any(reduce(traces) != first for traces in self.traces_before[1:]):
+                continue
+            # Where the runs were stopped by the clock, they end at different launches: only the common part counts.
+            if form == PLAIN and stopped and any(reduce(traces) != first for traces in self.traces_after):
+                continue
+            shown = "" if form == PLAIN else form
+            for traces in self.traces_after:
+                if reduce(traces) != first:
+                    return Check(invariant, Outcome.BROKEN, self.difference(invariant, facet, traces, form), shown)
+            return Check(invariant, Outcome.HELD, held, shown)
+        return Check(invariant, Outcome.UNVERIFIED, "two runs of the baseline differ even as a set: nothing to compare")
+
+    def kernels(self, invariant: str, facet: int, held: str) -> Check:
+        """One comparison per kernel that both sides launch, without order and count."""
+        form = "per kernel that both sides launch"
+        old = [self.by_instance(facet, traces) for traces in self.traces_before]
+        stable = {kernel for kernel in old[0] if all(some.get(kernel) == old[0][kernel] for some in old)}
+        for traces in self.traces_after:
+            new = self.by_instance(facet, traces)
+            for kernel in sorted(stable & new.keys()):
+                if new[kernel] != old[0][kernel]:
+                    gone, come = sorted(old[0][kernel] - new[kernel]), sorted(new[kernel] - old[0][kernel])
+                    one, two = (gone or come)[0], (come or gone)[0]
+                    return Check(invariant, Outcome.BROKEN, self.pair_words(invariant, None, one, two), form)
+        return Check(invariant, Outcome.HELD, held, form)
+
+    def by_instance(self, facet: int, traces: list[_Trace]) -> dict[tuple[str, ...], set[int]]:
+        result: dict[tuple[str, ...], set[int]] = {}
+        for token in (token for trace in traces for token in trace.counter(facet)):
+            result.setdefault(self.pair(token)[0], set()).add(token)
+        return result
+
+    # Words for the first difference.
+
+    def difference(self, invariant: str, facet: int, after: list[_Trace], form: str) -> str:
+        before = self.traces_before[0]
+        old_keys, new_keys = Counter(trace.key for trace in before), Counter(trace.key for trace in after)
+        if old_keys != new_keys and form in FORMS[:3]:
+            gone, come = old_keys - new_keys, new_keys - old_keys
+            which = next(iter(gone or come))
+            verb = "ran Warp before and does not after" if gone else "runs Warp after and did not before"
+            return f"the process `{' '.join(which)}` {verb}"
+        if form in (PLAIN, PREFIX):
+            for old_trace, new_trace in _paired(before, after):
+                old, new = old_trace.order(facet), new_trace.order(facet)
+                for number, (one, two) in enumerate(zip(old, new, strict=False)):
+                    if one != two:
+                        return self.pair_words(invariant, number + 1, one, two)
+                if len(old) != len(new):
+                    more, word = (old, "missing after") if len(old) > len(new) else (new, "new after")
+                    number = min(len(old), len(new))
+                    return f"launch {number + 1} is {word}: {self.token_words(invariant, more[number])}"
+        old_counts = sum((trace.counter(facet) for trace in before), Counter())
+        new_counts = sum((trace.counter(facet) for trace in after), Counter())
+        changed = [token for token in {**old_counts, **new_counts} if old_counts[token] != new_counts[token]]
+        gone_tokens = [token for token in changed if old_counts[token] > new_counts[token]]
+        come_tokens = [token for token in changed if old_counts[token] < new_counts[token]]
+        for one in gone_tokens:
+            for two in come_tokens:
+                if self.same_kernel(one, two):
+                    return self.pair_words(invariant, None, one, two)
+        if gone_tokens and come_tokens:
+            return self.pair_words(invariant, None, gone_tokens[0], come_tokens[0])
+        if changed:
+            token = changed[0]
+            words = self.token_words(invariant, token)
+            return f"{words}: {old_counts[token]:,} times before, {new_counts[token]:,} after"
+        return "the launches are the same, their order within threads or processes is another"
+
+    def pair(self, token: int) -> tuple[tuple[str, ...], Any]:
+        word: Any = self.words[token]
+        return word[0], word[1]
+
+    def same_kernel(self, one: int, two: int) -> bool:
+        return bool(_instance_of(self.words[one]) == _instance_of(self.words[two]))
+
+    def token_words(self, invariant: str, token: int) -> str:
+        word = self.words[token]
+        if isinstance(word, _Launch):
+            return str(word)
+        return f"{invariant} of {_kernel_words(_instance_of(word))}"
+
+    def pair_words(self, invariant: str, number: int | None, one: int, two: int) -> str:
+        where = f"launch {number:,}" if number else "a launch"
+        if invariant == "launches":
+            return f"{where} was {self.token_words(invariant, one)}, and is {self.token_words(invariant, two)}"
+        (old_instance, old), (new_instance, new) = self.pair(one), self.pair(two)
+        if old_instance != new_instance:
+            return f"{where} was of {_kernel_words(old_instance)}, and is of {_kernel_words(new_instance)}"
+        kernel = _kernel_words(new_instance)
+        if old is None or new is None:
+            return f"{invariant} of {kernel} could not be read {'before' if old is None else 'after'}"
+        if invariant == "options":
+            olds, news = dict(old), dict(new)
+            for name in sorted({**olds, **news}):
+                if olds.get(name, _ABSENT) != news.get(name, _ABSENT):
+                    was, now = olds.get(name, _ABSENT), news.get(name, _ABSENT)
+                    at = f" at {where}" if number else ""
+                    return f"{name} of {kernel}{at} was {was}, and is {now}"
+        parts = ("forward", "backward")
+        for part, was, now in zip(parts, old, new, strict=False):
+            if was != now:
+                if not now or not was:
+                    return f"{kernel} has {'lost' if not now else 'got'} its {part} code"
+                return f"{part} code of {kernel} is another (a constant, a statement or a called function changed)"
+        return f"machine code of {kernel} is another"
+
+    # Program, text, probe.
+
+    def program(self) -> Check:
+        for run in self.after:
+            if run.exit_status != self.before[0].exit_status:
+                was = self.before[0].exit_status
+                return Check("program", Outcome.BROKEN, f"exit status was {was}, and is {run.exit_status}")
+        failed = {load.module for run in self.before for load in run.loads if load.outcome == "failed"}
+        for load in (load for run in self.after for load in run.loads):
+            if load.outcome == "failed" and load.module not in failed:
+                return Check("program", Outcome.BROKEN, f"the Warp module {load.module} does not build any more")
+        old = [program_output(run) for run in self.before]
+        new = [program_output(run) for run in self.after]
+        if any(text is None for text in [*old, *new]):
+            return Check("program", Outcome.MISSING, "exit status equal; stdout is in none or one of the two")
+        if any(run.stopped_by for run in [*self.before, *self.after]):
+            return Check(
+                "program", Outcome.MISSING, "the program was stopped on both sides: its stdout is not compared"
+            )
+        check = compare_stdout([text for text in old if text is not None], [text for text in new if text is not None])
+        if check.outcome is not Outcome.HELD and self.expected.accept_stdout:
+            return Check("program", Outcome.HELD, f"exit status equal; accepted by --accept-stdout: {check.message}")
+        return check
+
+    def text(self) -> list[Check]:
+        """Did each process run the text that it was given?"""
+        for arm, runs, texts in (
+            ("before", self.before, self.expected.baseline_overlaid),
+            ("after", self.after, self.expected.overlaid),
+        ):
+            for run in runs if texts else ():
+                executed = {path: sha for process in run.processes for path, sha in process.overlaid.items()}
+                by_halves = [
+                    path
+                    for process in run.processes
+                    for path, sha in process.overlaid.items()
+                    if sha != (texts or {}).get(path, sha)
+                ]
+                if by_halves:
+                    message = f"{by_halves[0]} was served by halves {arm}: a process executed another text of it"
+                    return [Check("text", Outcome.BROKEN, message)]
+                missing = sorted((texts or {}).keys() - executed.keys())
+                if missing:
+                    message = f"no process executed {', '.join(missing)} {arm}: what it does is not shown by this run"
+                    return [Check("text", Outcome.UNVERIFIED, message)]
+        count = len(self.expected.overlaid or ())
+        if not count:
+            return []
+        words = f"{count} edited file{'s' if count > 1 else ''} executed as edited, by digest"
+        return [Check("text", Outcome.HELD, words)]
+
+    def probe(self) -> list[Check]:
+        for run in [*self.before, *self.after]:
+            for process in run.processes:
+                if process.errors:
+                    return [Check("probe", Outcome.UNVERIFIED, f"the probe had a fault: {process.errors[0]}")]
+        return []
+
+    def notes(self) -> list[str]:
+        notes = []
+        cold = [run for run in self.before if run.state == "cold"]
+        if len(cold) < 2 and self.before:
+            notes.append("one cold run of the baseline: it could not be compared with itself")
+        old, new = totals(self.before), totals(self.after)
+        notes += [f"builds differ between cold runs of {a}" for a, t in _arms(old, new) if len(set(t.builds)) > 1]
+        return notes
+
+
+_ABSENT = "absent"
+
+
+def _arms(before: Totals, after: Totals) -> list[tuple[str, Totals]]:
+    return [("the baseline", before), ("the candidate", after)]
+
+
+@dataclass(frozen=True)
+class _Launch:
+    instance: tuple[str, str, str]
+    dim: tuple[int, ...]
+    dtypes: tuple[str, ...]
+    device: str
+    block_dim: int
+    max_blocks: int
+    adjoint: bool
+    kind: str
+
+    def __str__(self) -> str:
+        words = f"{_kernel_words(self.instance)} over {self.dim} on {self.device}, block_dim {self.block_dim}"
+        words += f", ({', '.join(self.dtypes)})" if self.dtypes else ""
+        words += f", max_blocks {self.max_blocks}" if self.max_blocks else ""
+        words += ", adjoint" if self.adjoint else ""
+        return words + ("" if self.kind == "launch" else f", {self.kind.replace('_', ' ')}")
+
+
+@dataclass(frozen=True)
+class _Trace:
+    """The launches of one process, by the three facets of each signature."""
+
+    key: tuple[str, ...]
+    process: ProcessRun
+    facets: Mapping[int, tuple[int, int, int]]
+
+    def order(self, facet: int) -> list[int]:
+        return [self.facets[number][facet] for number in self.process.launches.sequence]
+
+    def threads(self, facet: int) -> list[tuple[int, ...]]:
+        log = self.process.launches
+        lists = log.threads.values() if log.threads else [log.sequence]
+        return sorted(tuple(self.facets[number][facet] for number in numbers) for numbers in lists)
+
+    def counter(self, facet: int) -> Counter[int]:
+        counts: Counter[int] = Counter()
+        for number, count in self.process.launches.counts.items():
+            if number in self.facets:
+                counts[self.facets[number][facet]] += count
+        return counts
+
+    def used(self) -> list[int]:
+        return [number for number in self.facets if self.process.launches.counts.get(number)]
+
+    def kind(self, number: int) -> str:
+        return next(s.kind for s in self.process.launches.signatures if s.id == number)
+
+
+def _grouped(traces: Iterable[_Trace]) -> dict[tuple[str, ...], list[_Trace]]:
+    groups: dict[tuple[str, ...], list[_Trace]] = {}
+    for trace in traces:
+        groups.setdefault(trace.key, []).append(trace)
+    return groups
+
+
+def _paired(before: list[_Trace], after: list[_Trace]) -> list[tuple[_Trace, _Trace]]:
+    old, new = _grouped(before), _grouped(after)
+    return [pair for key in old for pair in zip(old[key], new.get(key, ()), strict=False)]
+
+
+def _in_order(facet: int, traces: list[_Trace]) -> Any:
+    # Beyond the recorded prefix only the counts are known.
+    return {key: [(t.order(facet), t.counter(facet)) for t in group] for key, group in _grouped(traces).items()}
+
+
+def _prefix(facet: int, length: int, traces: list[_Trace]) -> Any:
+    return {key: [t.order(facet)[:length] for t in group] for key, group in _grouped(traces).items()}
+
+
+def _by_thread(facet: int, traces: list[_Trace]) -> Any:
+    return {key: [(t.threads(facet), t.counter(facet)) for t in group] for key, group in _grouped(traces).items()}
+
+
+def _by_count(facet: int, traces: list[_Trace]) -> Any:
+    return {key: [t.counter(facet) for t in group] for key, group in _grouped(traces).items()}
+
+
+def _over_all(facet: int, traces: list[_Trace]) -> Any:
+    return sum((trace.counter(facet) for trace in traces), Counter())
+
+
+def _as_set(facet: int, traces: list[_Trace]) -> Any:
+    return {token for trace in traces for token in trace.counter(facet)}
+
+
+def _shortest(traces: list[_Trace]) -> int:
+    return min((len(trace.process.launches.sequence) for trace in traces), default=0)
+
+
+def _command_key(process: ProcessRun) -> tuple[str, ...]:
+    """The arguments without what differs from run to run: descriptors and process ids of spawned workers."""
+    return tuple(re.sub(r"\d+", "N", arg) for arg in process.argv)
+
+
+def _code_key(load: Load, kernel: BuiltKernel) -> Token:
+    return (load.hash, load.target, load.block_dim, kernel.definition, kernel.overload)
+
+
+def _plain(value: Any) -> str:
+    return repr(value)
+
+
+def _instance_of(word: Token) -> Any:
+    return word.instance if isinstance(word, _Launch) else word[0]  # type: ignore[index]
+
+
+def _kernel_words(instance: Sequence[str]) -> str:
+    path, qualname, overload = instance
+    words = f"`{qualname}`" + (f" [{overload}]" if overload else "")
+    return f"{words} ({Path(path).name})" if path else words
+
+
+# The program's own output.
+
+
+def program_output(run: Run) -> str | None:
+    """What the program itself wrote to stdout, without Warp's own lines; None where it was not kept."""
+    try:
+        text = Path(run.stdout_path).read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return None
+    for process in run.processes:
+        position = 0
+        for line in process.warp_output_lines:
+            # Warp's lines come whole, and in order, but may follow what the program wrote without a newline.
+            found = text.find(line + "\n", position)
+            if found < 0:
+                found = text.find(line + "\n")
+            if found >= 0:
+                text = text[:found] + text[found + len(line) + 1 :]
+                position = found
+    return text
+
+
+def compare_stdout(before: Sequence[str], after: Sequence[str]) -> Check:
+    """Compare the outputs of the program, as strictly as the baseline's own runs allow."""
+    if len(set(before)) == 1:
+        for text in after:
+            if text != before[0]:
+                return Check("program", Outcome.BROKEN, "stdout: " + _line_difference(before[0], text))
+        count = len(before[0].splitlines())
+        return Check("program", Outcome.HELD, f"exit status and stdout equal ({count} lines)")
+    lines = [text.splitlines() for text in before]
+    if len({len(some) for some in lines}) == 1:
+        patterns = [_pattern(column) for column in zip(*lines, strict=True)]
+        free = sum(pattern is None for pattern in patterns)
+        for text in after:
+            new = text.splitlines()
+            if len(new) != len(patterns):
+                return Check("program", Outcome.BROKEN, f"stdout had {len(patterns)} lines, and has {len(new)}")
+            for number, (pattern, line) in enumerate(zip(patterns, new, strict=True), 1):
+                if pattern is not None and not pattern(line):
+                    message = f"stdout line {number} was {lines[0][number - 1]!r}, and is {line!r}"
+                    return Check("program", Outcome.BROKEN, message)
+        if free == len(patterns):
+            return Check("program", Outcome.UNVERIFIED, "no line of stdout is the same in two runs of the baseline")
+        masked = sum(len(set(column)) > 1 for column in zip(*lines, strict=True))
+        form = f"without what differs between runs of the baseline in {masked} of {len(patterns)} lines of stdout"
+        return Check("program", Outcome.HELD, "exit status and stdout equal", form)
+    bags = [Counter(_NUMBER.sub("#", line) for line in some) for some in lines]
+    common = {line: count for line, count in bags[0].items() if all(bag[line] == count for bag in bags)}
+    if not common:
+        return Check("program", Outcome.UNVERIFIED, "no line of stdout is the same in two runs of the baseline")
+    for text in after:
+        bag = Counter(_NUMBER.sub("#", line) for line in text.splitlines())
+        for line, count in common.items():
+            if bag[line] != count:
+                message = f"stdout had {line!r} {count} times in each run of the baseline, and has it {bag[line]} times"
+                return Check("program", Outcome.BROKEN, message)
+    form = "only the lines of stdout that all runs of the baseline print, numbers left out"
+    return Check("program", Outcome.HELD, "exit status and stdout equal", form)
+
+
+def _pattern(column: Sequence[str]) -> Callable[[str], bool] | None:
+    """What a line must fulfil, given the same line of several baseline runs; None: anything."""
+    if len(set(column)) == 1:
+        return lambda line: line == column[0]
+    masked = {_NUMBER.sub("#", line) for line in column}
+    if len(masked) == 1:
+        only = next(iter(masked))
+        return lambda line: _NUMBER.sub("#", line) == only
+    return None
+
+
+def _line_difference(old: str, new: str) -> str:
+    olds, news = old.splitlines(), new.splitlines()
+    for number, (one, two) in enumerate(zip(olds, news, strict=False), 1):
+        if one != two:
+            return f"line {number} was {one[:160]!r}, and is {two[:160]!r}"
+    if len(olds) != len(news):
+        return f"{len(olds)} lines before, {len(news)} after"
+    return "it differs in line endings"
