@@ -1,0 +1,1554 @@
+"""Decide which closure kernels may move to module scope, where to, and under which name; and say why others may not.
+
+One :class:`Hoister` serves a whole project. For each file it yields one :class:`Verdict` per closure kernel: specialised
+(what it captures varies), or stable and then either a complete set of edits or the reason why there is none. Nothing
+here is guessed: what can't be proved from the source is declined in words.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from warpfix.codemods import Declined, Edit, Source
+from warpfix.codemods._arguments import ModuleArgument
+from warpfix.codemods.hoist import Hoist
+from warpfix.findings import Applicability, KernelRename
+from warpfix.index.build import ProjectIndex, Reference
+from warpfix.index.captures import (
+    DefinitionNode,
+    Occurrence,
+    Scope,
+    Scopes,
+    all_arguments,
+    definition_time,
+    is_builtin,
+)
+from warpfix.index.constructs import own_module, parameter_default
+from warpfix.index.model import Construct, FileIndex, ModuleChoice, OptionSet, Role
+from warpfix.index.scopes import assigned_value
+
+# Options that Warp copies from warp.config when it creates a module (FACTS: deadlines).
+SNAPSHOT_OPTIONS = frozenset(
+    {
+        "enable_backward",
+        "max_unroll",
+        "lineinfo",
+        "compile_time_trace",
+        "deterministic",
+        "deterministic_max_records",
+    }
+)
+# Settings of warp.config that change no generated code.
+HARMLESS_CONFIG = frozenset(
+    {
+        "log_level",
+        "quiet",
+        "verbose",
+        "verbose_warnings",
+        "print_launches",
+        "kernel_cache_dir",
+        "cache_kernels",
+        "load_module_max_workers",
+        "enable_graph_capture_module_load_by_default",
+        "enable_mempools_at_init",
+    }
+)
+
+_RAISES = re.compile(r"raises|warns|fails|expected|error|assertlogs|subprocess|capture_out", re.IGNORECASE)
+_TILE = re.compile(r"\btile_\w+")
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A name of an enclosing function that a kernel uses and that is not the same at every call."""
+
+    name: str
+    reason: str
+    """What it is, in words that continue "captures `name`, ..."."""
+    function: ast.AST | None = None
+    """The function whose parameter it is, if it is one."""
+
+
+@dataclass(frozen=True)
+class Landing:
+    """The Warp module that a kernel is in after the fix."""
+
+    argument: ModuleArgument | None
+    """The change of the decorator; None keeps it."""
+    module: str
+    """Name of the Warp module."""
+    shared: bool = False
+    """Whether the kernel leaves a unique module for a shared one."""
+
+
+@dataclass
+class Verdict:
+    """What was found out about one closure kernel."""
+
+    file: FileIndex
+    construct: Construct
+    captures: tuple[Capture, ...] = ()
+    """Why it is specialised; empty for a stable one."""
+    declined: str | None = None
+    edits: tuple[Hoist, ...] = ()
+    rename: KernelRename | None = None
+    landing: Landing | None = None
+    applicability: Applicability = Applicability.SAFE
+    unproved: str = ""
+    at_import_only: bool = False
+    """Whether every known call of its function runs when the file is imported: nothing is late then."""
+    moved: tuple[str, ...] = ()
+    """Names of the other definitions that move along."""
+    silent: bool = False
+    """Whether there is nothing that a reader could do about it."""
+
+    @property
+    def stable(self) -> bool:
+        """Whether nothing that it captures varies."""
+        return not self.captures
+
+
+class _Varies(Exception):
+    def __init__(self, captures: Sequence[Capture]) -> None:
+        self.captures = tuple(captures)
+
+
+@dataclass
+class _Item:
+    """A definition that may move: the kernel itself or something that it needs."""
+
+    node: DefinitionNode | ast.Assign | ast.AnnAssign
+    name: str
+    scope: Scope
+    """The function scope that binds it."""
+    construct: Construct | None
+    needs: list[_Item] = field(default_factory=list)
+    outside: list[tuple[Occurrence, Scope | None]] = field(default_factory=list)
+    new_name: str = ""
+
+    @property
+    def key(self) -> tuple[int, str]:
+        return (self.node.lineno, self.name)
+
+
+class Hoister:
+    """Hoisting decisions for one project; results per file are kept.
+
+    Args:
+        index: The project's index.
+        warp_min: Lowest Warp that the edits must work with, as a tuple of its first two numbers.
+        keep_keys: Give hoisted kernels ``name="<old key>"`` where that Warp has it.
+    """
+
+    def __init__(self, index: ProjectIndex, warp_min: tuple[int, int] = (1, 7), keep_keys: bool = False) -> None:
+        self.index = index
+        self.warp_min = warp_min
+        self.keep_keys = keep_keys
+        self._files: dict[str, list[Verdict]] = {}
+        self._facts: dict[str, FileFacts] = {}
+
+    def facts(self, file: FileIndex) -> FileFacts:
+        """Scopes, positions and module-scope facts of a file."""
+        if file.path not in self._facts:
+            self._facts[file.path] = FileFacts(self.index, file)
+        return self._facts[file.path]
+
+    def verdicts(self, file: FileIndex) -> list[Verdict]:
+        """One verdict per closure kernel of the file, in source order."""
+        if file.path not in self._files:
+            closures = [c for c in file.constructs if c.kind == "kernel" and c.in_function and c.decorator is not None]
+            self._files[file.path] = _FilePlanner(self, file).plan(closures) if closures else []
+        return self._files[file.path]
+
+    # ---- facts of the project
+
+    @cached_property
+    def config_writes(self) -> list[tuple[FileIndex, OptionSet]]:
+        """Writes of ``wp.config`` settings that change generated code, anywhere in the project."""
+        return [
+            (file, write)
+            for file in self.index.files.values()
+            for write in file.option_sets
+            if write.via == "config" and (write.dynamic or not set(write.options) <= HARMLESS_CONFIG)
+        ]
+
+    @cached_property
+    def late_config_writes(self) -> list[tuple[FileIndex, OptionSet]]:
+        """Those of them that run in a function, so that they may come between two loads of one module."""
+        return [(file, write) for file, write in self.config_writes if _functions(write.enclosing)]
+
+    @cached_property
+    def _option_targets(self) -> tuple[set[str], bool]:
+        targets: set[str] = set()
+        unknown = False
+        for file in self.index.files.values():
+            for write in file.option_sets:
+                if write.via == "config":
+                    continue
+                if write.target_module is None:
+                    unknown = True
+                else:
+                    targets.add(write.target_module)
+                    if write.via == "set_module_options" and write.target_module == own_module(file):
+                        targets.add("__main__")
+        return targets, unknown
+
+    def options_reach(self, file: FileIndex) -> bool:
+        """Whether anything in the project sets module options that reach the file's default Warp module."""
+        targets, unknown = self._option_targets
+        names = {file.module, self.index.prefix(file), own_module(file)}
+        if targets & names - {"__main__"} or unknown:
+            return True
+        return any(
+            write.via != "config" and write.target_module in (own_module(file), None) for write in file.option_sets
+        )
+
+    @cached_property
+    def written_attributes(self) -> set[str]:
+        """Every attribute name that some file of the project assigns (``x.name = ``, ``setattr(x, "name", ...)``)."""
+        found: set[str] = set()
+        for path in self.index.project.files:
+            file = self.index.files.get(path)
+            if file is not None:
+                text = file.text
+            else:
+                try:
+                    with open(path, encoding="utf-8", errors="replace") as stream:
+                        text = stream.read()
+                except OSError:
+                    continue
+            found.update(_ATTRIBUTE_WRITE.findall(text))
+            if "setattr" in text:
+                found.update(_SETATTR.findall(text))
+        return found
+
+    @cached_property
+    def interface_files(self) -> set[str]:
+        """Files whose Warp module is built ahead of time or kept under plain names: keys are an interface there."""
+        found: set[str] = set()
+        for file in self.index.files.values():
+            ahead = any(launch.via in ("compile_aot_module", "load_aot_module") for launch in file.launches)
+            strips = any("strip_hash" in write.options for write in file.option_sets)
+            if ahead or strips:
+                found.add(file.path)
+                found.update(self.index.imported_files(file.path))
+        return found
+
+    def star_importers(self, file: FileIndex) -> list[str]:
+        """Paths of project files that import everything from this one."""
+        found = []
+        for path in self.index.project.files:
+            if file.path in self.index.imported_files(path):
+                other = self.index.file(path)
+                if other is not None and any(
+                    self.index.module_file(star) is file or star in (file.module, self.index.prefix(file))
+                    for star in other.star_imports
+                ):
+                    found.append(path)
+        return found
+
+    def only_at_import(self, file: FileIndex, function: ast.AST, enclosing: Sequence[ast.AST], depth: int = 0) -> bool:
+        """Whether every known use of a function is a call that runs when some file is imported; False if none is known."""
+        if depth > 4 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if any(not isinstance(node, ast.If) for node in enclosing):
+            return False
+        canonical = f"{self.index.prefix(file)}.{function.name}"
+        sites = self.index.call_sites(canonical)
+        references = self.index.references(canonical)
+        if not sites or len(references) != len(sites):
+            return False
+        for site in sites:
+            around = _functions(site.enclosing)
+            if around:
+                outer = site.enclosing.index(around[0])
+                if len(around) > 1 or not self.only_at_import(site.file, around[0], site.enclosing[:outer], depth + 1):
+                    return False
+            elif any(isinstance(node, ast.If) and _is_main_guard(node) for node in site.enclosing) or any(not _functions(launch.enclosing) for launch in site.file.launches):
+                return False
+        return True
+
+
+_ATTRIBUTE_WRITE = re.compile(r"\.(\w+)(?:\s*,\s*[\w.]+)*\s*(?::[^=\n]+)?(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)")
+_SETATTR = re.compile(r"setattr\(\s*[\w.\"'\[\]]+\s*,\s*[\"'](\w+)")
+
+
+class FileFacts:
+    """One file's scopes, source positions and what holds at its module scope."""
+
+    def __init__(self, index: ProjectIndex, file: FileIndex) -> None:
+        self.index = index
+        self.file = file
+        self.source = Source(file.text, file.path)
+        self.source.__dict__["tree"] = file.tree
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """Scopes of the file, name by name."""
+        return Scopes(self.file.tree)
+
+    @cached_property
+    def body_index(self) -> dict[ast.AST, int]:
+        """Statement directly at module scope to its number."""
+        return {node: number for number, node in enumerate(self.file.tree.body)}
+
+    def chain(self, node: ast.AST) -> list[ast.AST]:
+        """The nodes around a node, innermost first, without the module."""
+        found = []
+        parent = self.source.parents.get(node)
+        while parent is not None and not isinstance(parent, ast.Module):
+            found.append(parent)
+            parent = self.source.parents.get(parent)
+        return found
+
+    def enclosing(self, node: ast.AST) -> tuple[ast.AST, ...]:
+        """The nodes around a node that matter for names, outermost first, as the index wants them."""
+        kinds = (
+            ast.FunctionDef,
+            ast.AsyncFunctionDef,
+            ast.ClassDef,
+            ast.Lambda,
+            ast.ListComp,
+            ast.SetComp,
+            ast.DictComp,
+            ast.GeneratorExp,
+        )
+        inner, around = node, []
+        for parent in self.chain(node):
+            if isinstance(parent, kinds) and not _in_header(parent, inner):
+                around.append(parent)
+            inner = parent
+        return tuple(reversed(around))
+
+    def resolve(self, expr: ast.expr) -> str | None:
+        """Canonical name of an expression of this file."""
+        return self.index.resolve(self.file, expr, self.enclosing(expr))
+
+    @cached_property
+    def definitions_by_node(self) -> dict[ast.AST, Construct]:
+        """Definition to what Warp makes of it."""
+        return {c.node: c for c in self.file.constructs if c.decorator is not None}
+
+    @cached_property
+    def exported(self) -> frozenset[str] | None:
+        """Names in ``__all__``; None where there is none; everything readable where it is computed."""
+        if "__all__" not in self.file.bindings:
+            return None
+        return frozenset(
+            node.value
+            for binding in self.file.bindings["__all__"]
+            for node in ast.walk(binding)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        )
+
+    def creation_before(self, line: int, module: str | None) -> bool:
+        """Whether importing the file creates a Warp module before a line, or with only inert statements in between.
+
+        Args:
+            line: First line of what is to be inserted.
+            module: A named module; None for the file's default one.
+        """
+        for statement in self.file.tree.body:
+            if self._creates(statement, module):
+                return True
+            if statement.lineno >= line and not self._inert(statement):
+                return False
+        return False
+
+    def _creates(self, statement: ast.stmt, module: str | None) -> bool:
+        construct = self.definitions_by_node.get(statement)
+        if construct is not None:
+            if construct.kind != "kernel":
+                return module is None and construct.module_choice is ModuleChoice.DEFAULT
+            if module is None:
+                return construct.module_choice is ModuleChoice.DEFAULT
+            return construct.module_name == module
+        if isinstance(statement, ast.ClassDef):
+            return any(
+                c.module_choice is ModuleChoice.DEFAULT and module is None
+                for inner in statement.body
+                if (c := self.definitions_by_node.get(inner)) is not None
+            )
+        if module is None and isinstance(statement, ast.Expr):
+            return any(
+                write.node is statement
+                and write.via == "set_module_options"
+                and not write.enclosing
+                and write.target_module == own_module(self.file)
+                for write in self.file.option_sets
+            )
+        return False
+
+    def _inert(self, statement: ast.stmt) -> bool:
+        """Whether a statement at module scope can't write Warp's configuration."""
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return all(self._warp_or_known(decorator) for decorator in statement.decorator_list)
+        if isinstance(statement, ast.ClassDef):
+            return all(self._inert(inner) for inner in statement.body) and all(
+                self._warp_or_known(decorator) for decorator in statement.decorator_list
+            )
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            if not all(isinstance(target, ast.Name) for target in targets):
+                return False
+            calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+            return all((self.resolve(call.func) or "").startswith(("warp.", "builtins.")) for call in calls)
+        return isinstance(statement, ast.Pass) or (
+            isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        )
+
+    def _warp_or_known(self, decorator: ast.expr) -> bool:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        return (self.resolve(target) or "").startswith(("warp.", "builtins.", "functools.", "dataclasses."))
+
+
+def _in_header(scope: ast.AST, inner: ast.AST) -> bool:
+    """Whether a child of a definition belongs to the scope around it: decorators, defaults, annotations, bases."""
+    if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return inner not in scope.body
+    if isinstance(scope, ast.ClassDef):
+        return inner not in scope.body
+    if isinstance(scope, ast.Lambda):
+        return inner is not scope.body
+    return False
+
+
+def _functions(enclosing: Iterable[ast.AST]) -> list[ast.AST]:
+    return [node for node in enclosing if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))]
+
+
+def _is_main_guard(node: ast.If) -> bool:
+    return any(isinstance(inner, ast.Name) and inner.id == "__name__" for inner in ast.walk(node.test))
+
+
+def python_qualname(enclosing: Iterable[ast.AST], name: str) -> str:
+    """``make.<locals>.scale`` for a definition in these nodes."""
+    pieces = []
+    for node in enclosing:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            pieces += [node.name, "<locals>"]
+        elif isinstance(node, ast.ClassDef):
+            pieces.append(node.name)
+        elif isinstance(node, ast.Lambda):
+            pieces += ["<lambda>", "<locals>"]
+    return ".".join([*pieces, name])
+
+
+def kernel_key(qualname: str) -> str:
+    """Warp's key for a kernel of this Python qualname."""
+    return re.sub("[^0-9a-zA-Z_]+", "", qualname.replace(".", "__"))
+
+
+class _FilePlanner:
+    """All closure kernels of one file together: they share companions, places and names."""
+
+    def __init__(self, hoister: Hoister, file: FileIndex) -> None:
+        self.hoister = hoister
+        self.index = hoister.index
+        self.file = file
+        self.facts = hoister.facts(file)
+        self.scopes = self.facts.scopes
+        self.source = self.facts.source
+        self.items: dict[tuple[int, str], _Item] = {}
+
+    def plan(self, closures: Sequence[Construct]) -> list[Verdict]:
+        verdicts = []
+        roots: dict[int, _Item] = {}
+        for construct in closures:
+            verdict = Verdict(self.file, construct)
+            verdicts.append(verdict)
+            try:
+                roots[id(verdict)] = self._examine(construct)
+                verdict.landing = self._landing(construct)
+            except _Varies as varies:
+                verdict.captures = varies.captures
+            except Declined as reason:
+                verdict.declined = str(reason)
+        for verdict in verdicts:
+            # Whatever is wrong with a stable kernel, a wrapper that hides its module says nothing of lateness.
+            unknown = verdict.construct.module_choice is ModuleChoice.UNKNOWN or verdict.construct.via_wrapper
+            verdict.silent = bool(unknown)
+        hoistable = [verdict for verdict in verdicts if verdict.stable and verdict.declined is None]
+        self._drop_unplaceable(hoistable, roots)
+        hoistable = [verdict for verdict in hoistable if verdict.declined is None]
+        self._name(hoistable, roots)
+        self._edits(hoistable, roots)
+        for verdict in verdicts:
+            functions = _functions(verdict.construct.enclosing)
+            outer = functions[0]
+            position = list(verdict.construct.enclosing).index(outer)
+            verdict.at_import_only = self.hoister.only_at_import(
+                self.file, outer, verdict.construct.enclosing[:position]
+            )
+            if verdict.edits:
+                self._judge(verdict)
+        return verdicts
+
+    # ---- one definition and what it needs
+
+    def _examine(self, construct: Construct) -> _Item:
+        self._kernel_itself(construct)
+        item = self._item(construct.node, construct.name, construct, ())
+        self._uses(item, construct)
+        return item
+
+    def _kernel_itself(self, construct: Construct) -> None:
+        """What is wrong with the kernel whatever it captures is said only after its captures are known."""
+
+    def _item(
+        self,
+        node: DefinitionNode | ast.Assign | ast.AnnAssign,
+        name: str,
+        construct: Construct | None,
+        path: tuple[_Item, ...],
+    ) -> _Item:
+        key = (node.lineno, name)
+        if key in self.items:
+            return self.items[key]
+        scope = next(
+            s
+            for parent in [*self.facts.chain(node), self.file.tree]
+            if (s := self.scopes.by_node.get(parent)) is not None
+        )
+        item = _Item(node, name, scope, construct)
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            item.outside = [
+                (occurrence, self.scopes.resolve(occurrence))
+                for occurrence in self.scopes.within(node)
+                if not occurrence.store
+            ]
+        else:
+            item.outside = self.scopes.outside_names(node)
+        varies: list[Capture] = []
+        problem: Declined | None = None
+        seen: set[tuple[int, str]] = set()
+        for occurrence, bound in item.outside:
+            if bound is None or bound.kind == "module":
+                continue
+            if (id(bound), occurrence.name) in seen:
+                continue
+            seen.add((id(bound), occurrence.name))
+            if bound is item.scope and occurrence.name == name:
+                continue  # recursion
+            if any(occurrence.name == other.name and bound is other.scope for other in path):
+                continue
+            if self._chooses_module(occurrence, construct):
+                continue
+            try:
+                needed = self._captured(occurrence, bound, (*path, item))
+            except _Varies as error:
+                varies += error.captures
+            except Declined as reason:
+                problem = problem or reason
+            else:
+                item.needs.append(needed)
+        if varies:
+            raise _Varies(list(dict.fromkeys(varies)))
+        if problem is not None:
+            raise problem
+        if construct is not None:
+            self._check_definition(item, construct)
+        self._check_place(item)
+        self._check_globals(item)
+        self.items[key] = item
+        return item
+
+    def _chooses_module(self, occurrence: Occurrence, construct: Construct | None) -> bool:
+        """Whether the occurrence is ``module`` in ``@wp.kernel(module=module)``."""
+        if construct is None or construct.module_choice is not ModuleChoice.PARAMETER:
+            return False
+        return isinstance(construct.decorator, ast.Call) and any(
+            keyword.arg == "module" and keyword.value is occurrence.node for keyword in construct.decorator.keywords
+        )
+
+    def _captured(self, occurrence: Occurrence, bound: Scope, path: tuple[_Item, ...]) -> _Item:
+        """The definition of a captured name, if it can move along. Raises _Varies or Declined."""
+        name = occurrence.name
+        if occurrence.store:
+            raise Declined(f"the kernel's code rebinds `{name}` of the function around it")
+        bindings = bound.bindings.get(name, [])
+        stores = [o for o in self.scopes.references(bound, name) if o.store]
+        function = bound.node
+        first = bindings[0] if bindings else None
+        if bound.kind == "class":
+            raise Declined(f"it uses `{name}`, which a class body inside the function defines")
+        if isinstance(first, ast.arg):
+            if first.arg == "self" or (first.arg == "cls"):
+                raise _Varies([Capture(name, "which can be another object at every call", function)])
+            raise _Varies([Capture(name, f"a parameter of `{bound.name}`", function)])
+        if len(stores) > 1:
+            if all(isinstance(b, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for b in bindings):
+                raise Declined(f"`{bound.name}` defines `{name}` more than once")
+            raise _Varies([Capture(name, f"which `{bound.name}` assigns more than once")])
+        if first is None:
+            raise Declined(f"it uses `{name}`, whose definition was not found")
+        if isinstance(first, ast.alias):
+            raise Declined(f"it uses `{name}`, which `{bound.name}` imports itself")
+        statement = first if isinstance(first, ast.stmt) else self._statement(first)
+        if isinstance(first, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            companion = self.facts.definitions_by_node.get(first)
+            if companion is None or companion.kind == "kernel" or companion.via_wrapper:
+                raise Declined(f"it uses `{name}`, which is neither a Warp function nor a struct that could move along")
+            return self._item(first, name, companion, path)
+        if isinstance(statement, (ast.For, ast.AsyncFor)) or bound.kind == "comprehension":
+            raise _Varies([Capture(name, "the variable of a loop")])
+        if (
+            isinstance(statement, (ast.Assign, ast.AnnAssign))
+            and isinstance(first, ast.Name)
+            and statement.value is not None
+            and self._targets(statement) == [first]
+        ):
+            if statement not in getattr(function, "body", ()):
+                raise _Varies([Capture(name, f"which `{bound.name}` assigns in a branch or a loop")])
+            problem = self._not_constant(statement.value)
+            if problem is not None:
+                raise _Varies([Capture(name, problem)])
+            return self._item(statement, name, None, path)
+        raise _Varies([Capture(name, f"which `{bound.name}` computes")])
+
+    @staticmethod
+    def _targets(statement: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+        return statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+
+    def _statement(self, node: ast.AST) -> ast.AST:
+        while not isinstance(node, ast.stmt):
+            node = self.source.parents[node]
+        return node
+
+    def _not_constant(self, value: ast.expr) -> str | None:
+        """Why a value is not the same, immutable thing at every call; None if it is."""
+        if isinstance(value, ast.Constant):
+            return None
+        if isinstance(value, ast.UnaryOp):
+            return self._not_constant(value.operand)
+        if isinstance(value, ast.BinOp):
+            return self._not_constant(value.left) or self._not_constant(value.right)
+        if isinstance(value, ast.Tuple):
+            return next((problem for item in value.elts if (problem := self._not_constant(item))), None)
+        if isinstance(value, ast.Name):
+            scope = self.scopes.lookup(value.id, self._scope_of(value))
+            if scope is not None and scope.kind != "module":
+                return None  # followed as a capture of its own
+            resolved = self.facts.resolve(value)
+            if resolved is not None and (_is_warp_type(resolved) or resolved in _BUILTIN_TYPES):
+                return None
+            return f"which is computed from `{value.id}`"
+        if isinstance(value, ast.Attribute):
+            resolved = self.facts.resolve(value)
+            if resolved is not None and _is_warp_type(resolved):
+                return None
+            return f"which is computed from `{ast.unparse(value)}`"
+        if isinstance(value, ast.Call):
+            resolved = self.facts.resolve(value.func)
+            known = resolved is not None and (
+                resolved == "warp.constant" or resolved in _TYPE_MAKERS or _is_warp_type(resolved)
+            )
+            if known:
+                parts = [*value.args, *(keyword.value for keyword in value.keywords)]
+                return next((problem for item in parts if (problem := self._not_constant(item))), None)
+            return f"which comes from a call of `{ast.unparse(value.func)}`"
+        return "which is computed at every call"
+
+    def _scope_of(self, node: ast.AST) -> Scope:
+        enclosing = self.facts.enclosing(node)
+        return self.scopes.by_node[enclosing[-1]] if enclosing else self.scopes.module
+
+    # ---- what must hold of a definition that moves
+
+    def _check_place(self, item: _Item) -> None:
+        node = item.node
+        parent = self.source.parents[node]
+        what = f"`{item.name}`"
+        if isinstance(parent, ast.ClassDef):
+            raise Declined(f"{what} is defined in a class body")
+        if not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            word = {ast.If: "an `if`", ast.With: "a `with`", ast.Try: "a `try`", ast.AsyncWith: "a `with`"}.get(
+                type(parent), "a loop" if isinstance(parent, (ast.For, ast.While, ast.AsyncFor)) else "a block"
+            )
+            raise Declined(f"{what} is defined inside {word} of `{self._function_name(item)}`")
+        chain = self.facts.chain(node)
+        for outer in chain:
+            if isinstance(outer, ast.Lambda):
+                raise Declined(f"{what} is defined inside a lambda")
+        # Blocks around the outermost function: a guard is kept, others are not left.
+        outermost = self._outermost(node)
+        for outer in self.facts.chain(outermost):
+            if not isinstance(outer, ast.If):
+                raise Declined(f"`{getattr(outermost, 'name', '')}` itself stands in a block at module scope")
+        for outer in chain:
+            scope = self.scopes.by_node.get(outer)
+            if scope is not None and scope.kind == "function":
+                reader = self.scopes.reads_scopes(scope)
+                if reader is not None:
+                    called = getattr(reader, "id", "eval")
+                    raise Declined(f"`{scope.name}` calls `{called}`, which sees the function's local names")
+                if self._looks_at_source(scope):
+                    raise Declined(f"`{scope.name}` uses `inspect` or `linecache`, so its code looks at its own text")
+        if any(isinstance(outer, ast.ClassDef) for outer in chain):
+            for inner in ast.walk(node):
+                name = getattr(inner, "id", None) or getattr(inner, "attr", None) or getattr(inner, "arg", None)
+                if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                    raise Declined(f"it uses the private name `{name}` of a class")
+        references = self.scopes.references(item.scope, item.name)
+        if sum(o.store for o in references) != 1:
+            raise Declined(f"`{item.scope.name}` binds {what} more than once")
+        for occurrence in references:
+            if isinstance(occurrence.node, (ast.Global, ast.Nonlocal)):
+                raise Declined(f"{what} is rebound through `nonlocal`")
+            if occurrence.quoted:
+                raise Declined(f"{what} is named in a string annotation")
+
+    def _looks_at_source(self, scope: Scope) -> bool:
+        for module in ("inspect", "linecache"):
+            for bound in (self.scopes.module, scope):
+                for occurrence in self.scopes.references(bound, module):
+                    if scope in occurrence.scope.chain():
+                        return True
+        return False
+
+    def _function_name(self, item: _Item) -> str:
+        return next(
+            (n.name for n in self.facts.chain(item.node) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))), ""
+        )
+
+    def _outermost(self, node: ast.AST) -> ast.stmt:
+        """The function or class at module scope (or in a guard there) that holds a node."""
+        found: ast.AST = node
+        for outer in self.facts.chain(node):
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                found = outer
+        assert isinstance(found, ast.stmt)
+        return found
+
+    def _check_definition(self, item: _Item, construct: Construct) -> None:
+        what = f"`{item.name}`"
+        node = construct.node
+        if construct.via_wrapper is not None:
+            raise Declined(
+                f"{what} is made by the project's own decorator `{construct.via_wrapper.rpartition('.')[2]}`"
+            )
+        if construct.decorator is None:
+            raise Declined(f"{what} is made by a call, not by a decorator")
+        if len(node.decorator_list) != 1:
+            raise Declined(f"{what} has other decorators as well")
+        if isinstance(node, ast.AsyncFunctionDef):
+            raise Declined(f"{what} is asynchronous")
+        choice = construct.module_choice
+        if choice is ModuleChoice.UNKNOWN:
+            raise Declined(f"the Warp module of {what} can't be read from the source")
+        if choice is ModuleChoice.NAMED and not _literal_module(construct):
+            raise Declined(f"{what} gets its Warp module from an expression: a choice that was made on purpose")
+        if construct.kind != "kernel" and choice is not ModuleChoice.DEFAULT:
+            raise Declined(f"{what} names a Warp module of its own")
+        for name in construct.options:
+            if name == "module_options":
+                raise Declined(f"{what} has `module_options=`, which only a unique module can carry")
+            if name == "name":
+                raise Declined(f"{what} has its key from `name=`")
+        for call in self._static_calls(node):
+            self._check_static(call)
+        if isinstance(node, ast.ClassDef) and (node.bases or node.keywords):
+            raise Declined(f"{what} is a struct with base classes")
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Call):
+                self._check_call(inner)
+
+    def _check_call(self, call: ast.Call) -> None:
+        if isinstance(call.func, (ast.Name, ast.Attribute)):
+            resolved = self.facts.resolve(call.func)
+            if resolved is not None and self.index.definition(resolved) is not None and self._native(resolved):
+                raise Declined(
+                    f"it calls native code (`{ast.unparse(call.func)}`), which may not build on every device"
+                )
+
+    def _native(self, canonical: str, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether a project function is native code, or calls it."""
+        definition = self.index.definition(canonical)
+        if definition is None or canonical in seen or len(seen) > 12:
+            return False
+        for decorator in definition.node.decorator_list:
+            target = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if self.index.resolve(definition.file, target, definition.enclosing) == "warp.func_native":
+                return True
+        inside = (*definition.enclosing, definition.node)
+        for node in ast.walk(definition.node):
+            if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+                called = self.index.resolve(definition.file, node.func, inside)
+                if called is not None and self._native(called, seen | {canonical}):
+                    return True
+        return False
+
+    def _static_calls(self, node: ast.AST) -> list[ast.Call]:
+        return [
+            inner
+            for inner in ast.walk(node)
+            if isinstance(inner, ast.Call)
+            and isinstance(inner.func, (ast.Name, ast.Attribute))
+            and self.facts.resolve(inner.func) == "warp.static"
+        ]
+
+    def _check_static(self, static: ast.Call) -> None:
+        """Warp evaluates ``wp.static`` when the kernel is made: after hoisting, at import."""
+        for inner in [node for argument in static.args for node in ast.walk(argument)]:
+            if isinstance(inner, ast.Call):
+                called = self.facts.resolve(inner.func) if isinstance(inner.func, (ast.Name, ast.Attribute)) else None
+                if called is None or not called.startswith(("warp.", "builtins.", "math.")):
+                    raise Declined(f"`wp.static` in it calls `{ast.unparse(inner.func)}`, which would run at import")
+                if called in ("builtins.getattr", "builtins.eval", "builtins.open", "builtins.__import__"):
+                    raise Declined(f"`wp.static` in it calls `{ast.unparse(inner.func)}`, which would run at import")
+            elif isinstance(inner, (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)):
+                raise Declined("`wp.static` in it holds a lambda or a comprehension")
+
+    def _check_globals(self, item: _Item) -> None:
+        """Every name of module scope that the moved code reads must be there at import, and stay what it is."""
+        early = self._early(item)
+        for occurrence, bound in item.outside:
+            if bound is not None and bound.kind != "module":
+                continue
+            if occurrence.store:
+                raise Declined(f"its code rebinds `{occurrence.name}`")
+            problem = self._global_problem(occurrence, occurrence.node in early)
+            if problem is not None:
+                raise Declined(problem)
+
+    def _early(self, item: _Item) -> set[ast.AST]:
+        if isinstance(item.node, (ast.Assign, ast.AnnAssign)):
+            return set(ast.walk(item.node))
+        return definition_time(item.node, self._static_calls(item.node))
+
+    def _global_problem(self, occurrence: Occurrence, early: bool) -> str | None:
+        name = occurrence.name
+        file = self.file
+        if name in ("__class__", "__name__", "__file__"):
+            return f"it reads `{name}`"
+        bindings = file.bindings.get(name, [])
+        if not bindings and name not in file.global_writes:
+            if file.star_imports:
+                resolved = self.index.resolve(file, ast.copy_location(ast.Name(name, ast.Load()), occurrence.node), ())
+                if resolved is not None and not resolved.startswith("builtins."):
+                    return None
+                return None if is_builtin(name) else f"it reads `{name}`, which comes from a star import, if at all"
+            if is_builtin(name) or name in _WARP_BARE:
+                return None
+            return f"it reads `{name}`, which the file does not define"
+        if name in file.global_writes:
+            return f"it reads `{name}`, which a function of the file rebinds (`global {name}`)"
+        if name in self.hoister.written_attributes and self._written_from_outside(name):
+            return f"it reads `{name}`, which other code assigns from outside (`….{name} = …`)"
+        holder = self._guards(occurrence.node)
+        places = [self._binding_block(binding) for binding in bindings]
+        if len(bindings) > 1 and not self._exclusive(bindings):
+            return f"it reads `{name}`, which the file binds more than once"
+        for binding, place in zip(bindings, places, strict=True):
+            if len(bindings) == 1 and any(guard not in holder for guard in place):
+                return (
+                    f"it reads `{name}`, which is bound only under a condition (line {getattr(binding, 'lineno', '?')})"
+                )
+            if isinstance(binding, (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.AugAssign, ast.Delete)):
+                return f"it reads `{name}`, which is no plain binding"
+        return self._value_problem(occurrence, bindings, early)
+
+    def _value_problem(self, occurrence: Occurrence, bindings: Sequence[ast.AST], early: bool) -> str | None:
+        """What is read of a global (an attribute, an item) must be as constant as the global itself."""
+        name = occurrence.name
+        chain: list[str] = []
+        node: ast.AST = occurrence.node
+        while isinstance(parent := self.source.parents.get(node), ast.Attribute) and parent.value is node:
+            chain.append(parent.attr)
+            node = parent
+        binding = bindings[0]
+        value = assigned_value(binding, name)
+        if isinstance(binding, (ast.Import, ast.ImportFrom)):
+            if not chain:
+                return None
+            resolved = self.facts.resolve(node) if isinstance(node, ast.expr) else None
+            if resolved is None or resolved.startswith("warp."):
+                return None
+            for attribute in chain:
+                if attribute in self.hoister.written_attributes and self._in_project(resolved):
+                    return f"it reads `{'.'.join([name, *reversed(chain[::-1])])}`, and `.{attribute}` is assigned somewhere"
+            return self._foreign_global(resolved, chain)
+        if isinstance(binding, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for attribute in chain:
+                if attribute in self.hoister.written_attributes:
+                    return f"it reads `{name}.{attribute}`, and `.{attribute}` is assigned somewhere in the project"
+            return None
+        mutable = isinstance(value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp))
+        static = self._inside_static(occurrence.node)
+        if mutable and (static or chain or early):
+            return f"it reads the contents of `{name}`, which can change"
+        if chain and not (isinstance(value, ast.Call) and (self.facts.resolve(value.func) or "").startswith("warp.")):
+            if isinstance(value, (ast.Name, ast.Attribute)):
+                return None
+            return f"it reads an attribute of the object `{name}`, which can change"
+        return None
+
+    def _foreign_global(self, resolved: str, chain: Sequence[str]) -> str | None:
+        """A global of another project module, read through that module."""
+        prefix, _, last = resolved.rpartition(".")
+        other = self.index.module_file(prefix)
+        if other is None:
+            return None
+        if last in other.global_writes:
+            return f"it reads `{resolved}`, which a function of that module rebinds"
+        if len(other.bindings.get(last, [])) > 1:
+            return f"it reads `{resolved}`, which that module binds more than once"
+        return None
+
+    def _in_project(self, resolved: str) -> bool:
+        prefix = resolved
+        while prefix:
+            if prefix in self.index.by_module:
+                return True
+            prefix = prefix.rpartition(".")[0]
+        return False
+
+    def _written_from_outside(self, name: str) -> bool:
+        """Whether some file may write this file's global ``name`` through the module object."""
+        pattern = re.compile(
+            rf"\.{re.escape(name)}\s*(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)|setattr\([^)]*['\"]{re.escape(name)}['\"]"
+        )
+        for path in self.index.project.files:
+            if path != self.file.path and self.file.path not in self.index.imported_files(path):
+                continue
+            other = self.index.file(path)
+            if other is None or not pattern.search(other.text):
+                continue
+            for node in ast.walk(other.tree):
+                target = node if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else None
+                if target is not None and target.attr == name:
+                    facts = self.hoister.facts(other)
+                    owner = self.index.resolve(other, target.value, facts.enclosing(target))
+                    if owner is None or self.index.module_file(owner) is self.file:
+                        # ``self.name = ``, ``thing.name = ``: an object, unless it may be the module.
+                        if owner is not None or self._may_be_module(other, target.value):
+                            return True
+                if isinstance(node, ast.Call) and "setattr" in ast.unparse(node.func) and name in ast.unparse(node):
+                    return True
+        return False
+
+    def _may_be_module(self, other: FileIndex, expr: ast.expr) -> bool:
+        """Whether an unresolved owner of an attribute write may be a module: not ``self``, not a plain local."""
+        if isinstance(expr, ast.Subscript):
+            return "modules" in ast.unparse(expr)
+        if isinstance(expr, ast.Name):
+            return expr.id in other.bindings and any(
+                isinstance(binding, (ast.Import, ast.ImportFrom)) for binding in other.bindings[expr.id]
+            )
+        return False
+
+    def _inside_static(self, node: ast.AST) -> bool:
+        for outer in self.facts.chain(node):
+            if (
+                isinstance(outer, ast.Call)
+                and isinstance(outer.func, (ast.Name, ast.Attribute))
+                and self.facts.resolve(outer.func) == "warp.static"
+            ):
+                return True
+        return False
+
+    def _guards(self, node: ast.AST) -> list[ast.AST]:
+        """``if`` blocks at module scope around a node."""
+        outermost = self._outermost(node)
+        return [outer for outer in self.facts.chain(outermost) if isinstance(outer, ast.If)]
+
+    def _binding_block(self, binding: ast.AST) -> list[ast.AST]:
+        return [
+            outer
+            for outer in self.facts.chain(binding)
+            if isinstance(outer, (ast.If, ast.Try, ast.With, ast.For, ast.While, ast.Match))
+        ]
+
+    def _exclusive(self, bindings: Sequence[ast.AST]) -> bool:
+        """Whether several bindings are the branches of one ``if``/``else`` at module scope, one in each."""
+        tops = {self.facts.chain(binding)[-1] if self.facts.chain(binding) else binding for binding in bindings}
+        if len(tops) != 1:
+            return False
+        (top,) = tops
+        return isinstance(top, ast.If) and _one_in_each_branch(top, set(bindings))
+
+    # ---- how the kernel is used
+
+    def _uses(self, item: _Item, construct: Construct) -> None:
+        """Uses of the kernel object that see its identity, or expect it to fail."""
+        if item.construct is not None and self.file.path in self.hoister.interface_files and not self.hoister.keep_keys:
+            raise Declined("the project builds this module ahead of time, so that the kernel's key is an interface")
+        outermost = self._outermost(item.node)
+        functions = [n for n in self.facts.chain(item.node) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        for function in functions:
+            for decorator in function.decorator_list:
+                if _RAISES.search(ast.unparse(decorator)) or "xfail" in ast.unparse(decorator):
+                    raise Declined(f"`{function.name}` is expected to fail")
+        write = self._option_write(functions)
+        if write is not None:
+            raise Declined(f"`{functions[0].name}` changes Warp's options (line {write.node.lineno}) around the kernel")
+        for moved in _with_needs(item):
+            for occurrence in self.scopes.references(moved.scope, moved.name):
+                self._use(moved, occurrence, moved is item)
+        self._callers(functions[-1], outermost)
+
+    def _option_write(self, functions: Sequence[ast.AST]) -> OptionSet | None:
+        for write in self.file.option_sets:
+            harmless = write.via == "config" and not write.dynamic and set(write.options) <= HARMLESS_CONFIG
+            if not harmless and any(function in write.enclosing for function in functions):
+                return write
+        return None
+
+    def _use(self, item: _Item, occurrence: Occurrence, is_kernel: bool) -> None:
+        node = occurrence.node
+        if node is item.node or occurrence.store:
+            return
+        if any(inner is item.node for inner in self.facts.chain(node)):
+            return
+        parent = self.source.parents.get(node)
+        what = f"`{item.name}`"
+        if is_kernel and isinstance(parent, ast.Attribute):
+            raise Declined(f"the function reads {what[:-1]}.{parent.attr}`, so it looks at this very kernel object")
+        chain = self.facts.chain(node)
+        for outer in chain:
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and node in {
+                inner for decorator in outer.decorator_list for inner in ast.walk(decorator)
+            }:
+                raise Declined(f"{what} is an argument of the decorator of `{outer.name}`")
+            if isinstance(outer, ast.Call):
+                called = self.facts.resolve(outer.func) if isinstance(outer.func, (ast.Name, ast.Attribute)) else None
+                if called == "warp.overload":
+                    raise Declined(f"`wp.overload` is called for {what} in the function")
+                if called in ("builtins.id", "builtins.setattr", "builtins.getattr", "builtins.vars", "builtins.type"):
+                    raise Declined(f"`{ast.unparse(outer.func)}` looks at the object {what}")
+                if _RAISES.search(_last(outer.func)):
+                    raise Declined(f"{what} is expected to fail (line {outer.lineno})")
+            if isinstance(outer, ast.Try) and is_kernel and any(_contains(s, node) for s in outer.body):
+                raise Declined(f"{what} is used inside a `try`, so it may fail on purpose")
+            if isinstance(outer, (ast.With, ast.AsyncWith)) and is_kernel:
+                for with_item in outer.items:
+                    if _RAISES.search(ast.unparse(with_item.context_expr)):
+                        raise Declined(f"{what} is used where a failure is expected (line {outer.lineno})")
+            if isinstance(outer, ast.Compare) and is_kernel and parent is outer:
+                raise Declined(f"{what} is compared with another object")
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and is_kernel:
+                if self.scopes.by_node.get(outer) is item.scope:
+                    break
+                if self._raises_anywhere(item.scope.node):
+                    raise Declined(f"`{item.scope.name}` expects a failure of something, perhaps of {what}")
+
+    def _raises_anywhere(self, function: ast.AST) -> bool:
+        return any(
+            isinstance(node, ast.Try) or (isinstance(node, ast.Call) and _RAISES.search(_last(node.func)) is not None)
+            for node in ast.walk(function)
+        )
+
+    def _callers(self, outer: ast.AST, outermost: ast.stmt) -> None:
+        """Callers that expect the factory, or its kernel's first launch, to fail."""
+        if outermost is not outer or not isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return
+        for site in self.index.call_sites(f"{self.index.prefix(self.file)}.{outer.name}"):
+            for node in site.enclosing:
+                if isinstance(node, (ast.With, ast.AsyncWith)) and any(
+                    _RAISES.search(ast.unparse(item.context_expr)) for item in node.items
+                ):
+                    raise Declined(f"a caller expects `{outer.name}` to fail ({_where(site.file, site.node)})")
+
+    # ---- the Warp module it lands in
+
+    def _landing(self, construct: Construct) -> Landing:
+        choice = construct.module_choice
+        default = own_module(self.file)
+        if choice is ModuleChoice.DEFAULT:
+            keyword = isinstance(construct.decorator, ast.Call) and any(
+                keyword.arg == "module" and not isinstance(keyword.value, ast.Constant)
+                for keyword in construct.decorator.keywords
+            )
+            if keyword:
+                raise Declined(f"`{construct.name}` gets its Warp module from an expression")
+            return Landing(None, default)
+        if choice is ModuleChoice.NAMED:
+            return Landing(None, construct.module_name or "")
+        if choice is ModuleChoice.PARAMETER:
+            self._check_parameter(construct)
+            if self._parameter_default(construct) is None:
+                return Landing(ModuleArgument(None), default)
+        return shared_landing(self.hoister, self.file, construct)
+
+    def _parameter_default(self, construct: Construct) -> str | None:
+        function = self._parameter_function(construct)
+        assert construct.module_parameter is not None
+        default = parameter_default(function, construct.module_parameter)
+        if isinstance(default, ast.Constant) and (default.value is None or default.value == "unique"):
+            return None if default.value is None else "unique"
+        raise Declined(f"the Warp module of `{construct.name}` is what the caller of `{function.name}` says")
+
+    def _parameter_function(self, construct: Construct) -> ast.FunctionDef | ast.AsyncFunctionDef:
+        assert construct.module_parameter is not None
+        for node in self.facts.chain(construct.node):
+            scope = self.scopes.by_node.get(node)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and scope is not None:
+                if construct.module_parameter in scope.bindings:
+                    return node
+        raise Declined(f"the Warp module of `{construct.name}` comes from a parameter that was not found")
+
+    def _check_parameter(self, construct: Construct) -> None:
+        function = self._parameter_function(construct)
+        name = construct.module_parameter or ""
+        if function is not self.source.parents[construct.node]:
+            raise Declined(f"`{construct.name}` gets its Warp module from a function further out")
+        scope = self.scopes.by_node[function]
+        if sum(o.store for o in self.scopes.references(scope, name)) != 1:
+            raise Declined(f"`{function.name}` assigns its parameter `{name}`")
+        self._parameter_default(construct)
+        last = function.body[-1]
+        uses = [
+            o for o in self.scopes.references(scope, construct.name) if not o.store and o.node is not construct.node
+        ]
+        returned = isinstance(last, ast.Return) and isinstance(last.value, ast.Name) and last.value.id == construct.name
+        if not returned or len(uses) != 1:
+            raise Declined(
+                f"`{function.name}` does more with `{construct.name}` than return it, and its callers may choose the module"
+            )
+        sites = []
+        if not any(
+            isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for n in self.facts.chain(function)
+        ):
+            sites = self.index.call_sites(f"{self.index.prefix(self.file)}.{function.name}")
+        if sites and all(_passes(function, site.node, name) for site in sites):
+            raise Declined(f"every known caller of `{function.name}` names the Warp module itself")
+
+    # ---- place
+
+    def _drop_unplaceable(self, verdicts: Sequence[Verdict], roots: dict[int, _Item]) -> None:
+        self.places: dict[ast.stmt, tuple[int, bool]] = {}
+        by_holder: dict[ast.stmt, list[Verdict]] = {}
+        for verdict in verdicts:
+            by_holder.setdefault(self._outermost(roots[id(verdict)].node), []).append(verdict)
+        for holder, group in by_holder.items():
+            block = self._block(holder)
+            after: ast.stmt = holder
+            moved_after = False
+            for verdict in group:
+                try:
+                    needed = self._last_needed(roots[id(verdict)], holder, block)
+                    if needed is not None:
+                        self._check_between(holder, needed, block)
+                except Declined as reason:
+                    verdict.declined = str(reason)
+                    continue
+                if needed is not None and (not moved_after or block.index(needed) > block.index(after)):
+                    after, moved_after = needed, True
+            self.places[holder] = (self.source.first_line(after), moved_after)
+
+    def _block(self, statement: ast.stmt) -> list[ast.stmt]:
+        parent = self.source.parents[statement]
+        for name in ("body", "orelse"):
+            block: list[ast.stmt] = getattr(parent, name, [])
+            if statement in block:
+                return block
+        raise Declined("its place at module scope was not found")
+
+    def _last_needed(self, item: _Item, holder: ast.stmt, block: list[ast.stmt]) -> ast.stmt | None:
+        """The last statement below the holder (or itself) that binds what the moved code needs when it is defined."""
+        last: ast.stmt | None = None
+        for moved in _with_needs(item):
+            early = self._early(moved)
+            for occurrence, bound in moved.outside:
+                if (bound is not None and bound.kind != "module") or occurrence.node not in early:
+                    continue
+                for binding in self.file.bindings.get(occurrence.name, ()):
+                    top: ast.AST = binding
+                    for outer in self.facts.chain(binding):
+                        if top in block:
+                            break
+                        top = outer
+                    if top not in block:
+                        guards = self.facts.chain(holder)
+                        if guards and getattr(binding, "lineno", 0) > guards[-1].lineno:  # type: ignore[attr-defined]
+                            raise Declined(f"it needs `{occurrence.name}`, which is bound below the guard")
+                        continue
+                    assert isinstance(top, ast.stmt)
+                    if block.index(top) >= block.index(holder) and (
+                        last is None or block.index(top) > block.index(last)
+                    ):
+                        last = top
+        return last
+
+    def _check_between(self, holder: ast.stmt, needed: ast.stmt, block: list[ast.stmt]) -> None:
+        """Nothing between the holder and the place may call what is not there yet."""
+        for statement in block[block.index(holder) + 1 : block.index(needed) + 1]:
+            if isinstance(statement, (ast.Import, ast.ImportFrom)) or self.facts._inert(statement):
+                continue
+            raise Declined(
+                f"it needs what line {statement.lineno} or a later line binds, and code in between may call the function"
+            )
+
+    # ---- names
+
+    def _name(self, verdicts: Sequence[Verdict], roots: dict[int, _Item]) -> None:
+        self.taken: dict[str, tuple[int, str]] = {}
+        self.merged: dict[tuple[int, str], _Item] = {}
+        texts: dict[object, _Item] = {}
+        moving = {item.key: item for verdict in verdicts for item in _with_needs(roots[id(verdict)])}
+        for key in sorted(moving):
+            item = moving[key]
+            signature = self._signature(item)
+            twin = texts.get(signature)
+            if twin is not None and self._can_merge(twin, item):
+                item.new_name = twin.new_name
+                self.merged[key] = twin
+                continue
+            item.new_name = self._free_name(item)
+            self.taken[item.new_name] = key
+            if signature is not None:
+                texts.setdefault(signature, item)
+
+    def _signature(self, item: _Item) -> object:
+        """Equal for definitions that are the same to the last comment and mean the same by every name."""
+        try:
+            extent = self.source.extent(item.node)
+        except Declined:
+            return None
+        text = self.source.text[extent.start : extent.end]
+        indent = self.source.indent_of(self.source.first_line(item.node))
+        plain = "\n".join(line.removeprefix(indent) for line in text.splitlines())
+        choice = (item.construct.module_choice, item.construct.module_name) if item.construct else None
+        return (
+            item.name,
+            plain,
+            choice,
+            tuple(self._signature(need) for need in sorted(item.needs, key=lambda n: n.key)),
+        )
+
+    def _can_merge(self, twin: _Item, item: _Item) -> bool:
+        first, second = self._outermost(twin.node), self._outermost(item.node)
+        if self.facts.chain(first) or self.facts.chain(second) or self.places[first][1]:
+            return False
+        if first is second and isinstance(first, ast.ClassDef):
+            return not self._visible_elsewhere(twin.new_name, item)
+        return not self._visible_elsewhere(twin.new_name, item)
+
+    def _visible_elsewhere(self, name: str, item: _Item) -> bool:
+        """Whether a scope between a use of the item and module scope binds the name to something else."""
+        for occurrence in self.scopes.references(item.scope, item.name):
+            for scope in occurrence.scope.chain():
+                if scope.kind == "module":
+                    break
+                if scope is item.scope and name == item.name:
+                    continue
+                if name in scope.bindings or name in scope.nonlocal_names or name in scope.global_names:
+                    return True
+        return False
+
+    def _free_name(self, item: _Item) -> str:
+        function = next(
+            n.name for n in self.facts.chain(item.node) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))
+        )
+        underscore = self._exported_by_star()
+        for candidate in _candidates(function, item.name):
+            name = candidate
+            if underscore and not name.startswith("_"):
+                name = f"_{name}"
+            if self._is_free(name, item):
+                return name
+        raise AssertionError("unreachable: the candidates do not end")
+
+    def _exported_by_star(self) -> bool:
+        if self.facts.exported is not None:
+            return False
+        if not hasattr(self, "_star"):
+            self._star = bool(self.hoister.star_importers(self.file))
+        return self._star
+
+    def _is_free(self, name: str, item: _Item) -> bool:
+        file = self.file
+        if name in file.bindings or name in file.global_writes or name in self.taken:
+            return False
+        if name.startswith("test") or (
+            name.startswith("__") and any(isinstance(n, ast.ClassDef) for n in self.facts.chain(item.node))
+        ):
+            # pytest would take a module-scope ``test_…`` for a test.
+            return False
+        if self.facts.exported is not None and name in self.facts.exported:
+            return False
+        if self.scopes.references(None, name) or self.scopes.references(self.scopes.module, name):
+            return False
+        if name in self.hoister.written_attributes and self._written_from_outside(name):
+            return False
+        for star in file.star_imports:
+            if star == "warp":
+                continue
+            other = self.index.module_file(star)
+            if other is None:
+                return name != item.name
+            if name in other.bindings or other.star_imports:
+                return False
+        if self._imported_elsewhere(name):
+            return False
+        return not self._visible_elsewhere(name, item)
+
+    def _imported_elsewhere(self, name: str) -> bool:
+        """Whether this file is a package whose submodule has that name."""
+        if os.path.basename(self.file.path) != "__init__.py":
+            return False
+        folder = os.path.dirname(self.file.path)
+        return any(
+            os.path.exists(os.path.join(folder, name + ending)) for ending in (".py", os.sep + "__init__.py", ".so")
+        )
+
+    # ---- edits
+
+    def _edits(self, verdicts: Sequence[Verdict], roots: dict[int, _Item]) -> None:
+        edits: dict[tuple[int, str], Hoist] = {}
+        for verdict in verdicts:
+            for item in _with_needs(roots[id(verdict)]):
+                if item.key not in edits:
+                    landing = verdict.landing if item is roots[id(verdict)] else None
+                    edits[item.key] = self._edit(item, landing)
+        for verdict in verdicts:
+            root = roots[id(verdict)]
+            needed = _with_needs(root)
+            twins = [twin for item in needed if (twin := self.merged.get(item.key)) is not None]
+            chosen: dict[tuple[int, str], None] = {}
+            for item in [*needed, *(inner for twin in twins for inner in _with_needs(twin))]:
+                chosen[item.key] = None
+            verdict.edits = tuple(edits[key] for key in sorted(chosen) if key in edits)
+            construct = verdict.construct
+            old = python_qualname(construct.enclosing, construct.name)
+            edit = edits[root.key]
+            verdict.rename = KernelRename(
+                self.file.path,
+                old,
+                root.new_name,
+                kernel_key(old),
+                edit.key or kernel_key(root.new_name),
+            )
+            verdict.moved = tuple(item.name for item in needed if item is not root)
+
+    def _edit(self, item: _Item, landing: Landing | None) -> Hoist:
+        names = []
+        if item.new_name != item.name:
+            for occurrence in self.scopes.references(item.scope, item.name):
+                node = occurrence.node
+                if node is item.node and not isinstance(node, (ast.Assign, ast.AnnAssign)):
+                    names.append((*self._name_position(item.node), item.new_name))
+                else:
+                    names.append((node.lineno, node.col_offset, item.new_name))  # type: ignore[attr-defined]
+        anchor: int | None = None
+        after = False
+        if item.key not in self.merged:
+            anchor, after = self.places[self._outermost(item.node)]
+        construct = item.construct
+        if construct is None or construct.kind != "kernel":
+            return Hoist(item.node.lineno, item.name, anchor, after, item.new_name, tuple(names))
+        key = None
+        if self.hoister.keep_keys and self.hoister.warp_min >= (1, 17):
+            key = kernel_key(python_qualname(construct.enclosing, construct.name))
+        parameter = default = None
+        if construct.module_choice is ModuleChoice.PARAMETER:
+            parameter = construct.module_parameter
+            value = parameter_default(self._parameter_function(construct), parameter or "")
+            default = self.source.text[slice(*self.source.span(value))] if value is not None else None
+        return Hoist(
+            item.node.lineno,
+            item.name,
+            anchor,
+            after,
+            item.new_name,
+            tuple(names),
+            decorator=0,
+            module=landing.argument if landing else None,
+            key=key,
+            parameter=parameter,
+            default=default,
+        )
+
+    def _name_position(self, node: ast.AST) -> tuple[int, int]:
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        line = self.source.line(node.lineno)
+        start = len(line.encode()[: node.col_offset].decode())
+        match = re.compile(rf"(?:class|def|async\s+def)\s+(?={re.escape(node.name)}\b)").search(line, start)
+        if match is None:
+            raise Declined(f"the name of `{node.name}` does not stand on the line of its definition")
+        return node.lineno, len(line[: match.end()].encode())
+
+    # ---- how much the fix needs
+
+    def _judge(self, verdict: Verdict) -> None:
+        landing = verdict.landing
+        assert landing is not None
+        holder = self._outermost(verdict.construct.node)
+        line, after = self.places[holder]
+        if after:
+            line += 1
+        default = landing.module == own_module(self.file)
+        creates = self.facts.creation_before(line, None if default else landing.module)
+        asks = self.file.role is Role.LIBRARY
+        reasons = []
+        level = Applicability.SAFE
+        if not creates:
+            level = Applicability.ASK if asks else Applicability.MEASURED
+            reasons.append(
+                "hoisting moves the creation of the Warp module, when it copies six options of `wp.config`, to the import"
+            )
+        if landing.shared:
+            level = level if level is Applicability.ASK else Applicability.MEASURED
+            reasons.append("sharing a Warp module pays only where its kernels are built together")
+        if level is Applicability.SAFE:
+            late = self.hoister.late_config_writes
+            if late:
+                file, write = late[0]
+                level = Applicability.MEASURED
+                reasons.append(
+                    f"{os.path.basename(file.path)}:{write.node.lineno} writes `wp.config` in a function, and a new kernel "
+                    "makes Warp read it again"
+                )
+            elif any(
+                _TILE.search(self.source.text[slice(*self.source.span(item.node))])
+                for item in _with_needs(self.items[(verdict.construct.node.lineno, verdict.construct.name)])
+            ):
+                level = Applicability.MEASURED
+                reasons.append("a kernel with tiles is then also built for the block size of the other kernels")
+        verdict.applicability = level
+        verdict.unproved = "; ".join(reasons)
+
+
+def shared_landing(hoister: Hoister, file: FileIndex, construct: Construct) -> Landing:
+    """The shared Warp module that gives a unique kernel the same options as before. Raises Declined if there is none."""
+    what = f"`{construct.name}`"
+    if construct.generic:
+        raise Declined(
+            f"{what} is generic: in a shared module every new argument type would rebuild the other kernels too"
+        )
+    if "module_options" in construct.options:
+        raise Declined(f"{what} has `module_options=`, which only a unique module can carry")
+    if not hoister.options_reach(file) and not _churns(hoister, file):
+        return Landing(ModuleArgument(None), own_module(file), shared=True)
+    name = f"{stable_prefix(hoister, file)}.stable"
+    if hoister.warp_min < (1, 10):
+        raise Declined(
+            "module options that are set for this file would reach it in the file's own Warp module, and a named module "
+            "needs Warp 1.10"
+        )
+    return Landing(ModuleArgument(name), name, shared=True)
+
+
+def stable_prefix(hoister: Hoister, file: FileIndex) -> str:
+    """The dotted name of a file, or the stem of a script."""
+    if file.module is not None:
+        return file.module
+    return os.path.splitext(os.path.basename(file.path))[0]
+
+
+def _churns(hoister: Hoister, file: FileIndex) -> bool:
+    """Whether the file's default module is rebuilt by other kernels: generic or made in functions."""
+    return any(
+        c.kind == "kernel"
+        and c.module_choice in (ModuleChoice.DEFAULT, ModuleChoice.UNKNOWN)
+        and (c.generic or c.in_function)
+        for c in file.constructs
+    )
+
+
+def _with_needs(item: _Item) -> list[_Item]:
+    """An item and everything that it needs, each once, in source order."""
+    found: dict[tuple[int, str], _Item] = {}
+    todo = [item]
+    while todo:
+        current = todo.pop()
+        if current.key not in found:
+            found[current.key] = current
+            todo += current.needs
+    return [found[key] for key in sorted(found)]
+
+
+def _candidates(function: str, name: str) -> Iterator[str]:
+    yield name
+    short = re.sub(r"^(test_|_+)+", "", function) or function
+    own = re.sub(r"^(test_)+", "", name.strip("_")) or name
+    base = f"{short}_{own}" if own != short else f"{own}_kernel"
+    if base.startswith("test"):
+        base = f"kernel_{base}"
+    yield base
+    number = 2
+    while True:
+        yield f"{base}_{number}"
+        number += 1
+
+
+def _one_in_each_branch(node: ast.If, bindings: set[ast.AST]) -> bool:
+    if not node.orelse:
+        return False
+    for branch in (node.body, node.orelse):
+        direct = [statement for statement in branch if statement in bindings]
+        if len(direct) == 1:
+            continue
+        nested = [s for s in branch if isinstance(s, ast.If) and _one_in_each_branch(s, bindings)]
+        if direct or len(nested) != 1:
+            return False
+    return True
+
+
+def _literal_module(construct: Construct) -> bool:
+    return isinstance(construct.decorator, ast.Call) and any(
+        keyword.arg == "module" and isinstance(keyword.value, ast.Constant) for keyword in construct.decorator.keywords
+    )
+
+
+def _passes(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, name: str) -> bool:
+    """Whether a call gives the parameter a value of its own."""
+    if any(keyword.arg == name for keyword in call.keywords):
+        return True
+    positional = [arg.arg for arg in [*function.args.posonlyargs, *function.args.args]]
+    return name in positional and len(call.args) > positional.index(name)
+
+
+def _contains(root: ast.AST, node: ast.AST) -> bool:
+    return any(inner is node for inner in ast.walk(root))
+
+
+def _last(expr: ast.expr) -> str:
+    return expr.attr if isinstance(expr, ast.Attribute) else getattr(expr, "id", "")
+
+
+def _where(file: FileIndex, node: ast.AST) -> str:
+    return f"{os.path.basename(file.path)}:{getattr(node, 'lineno', '?')}"
+
+
+_BUILTIN_TYPES = frozenset({"builtins.int", "builtins.float", "builtins.bool"})
+_TYPE_MAKERS = frozenset(
+    {
+        "warp.types.vector",
+        "warp.types.matrix",
+        "warp.types.quaternion",
+        "warp.types.transformation",
+        "warp._src.types.vector",
+        "warp._src.types.matrix",
+    }
+)
+_WARP_TYPE = re.compile(
+    r"^warp\.(?:types\.)?(?:(?:vec|mat|quat|transform|spatial_vector|spatial_matrix)\w*|u?int(?:8|16|32|64)|"
+    r"bfloat16|float(?:16|32|64)|bool|vector|matrix)$"
+)
+# Names that Warp's kernels know without any import.
+_WARP_BARE: frozenset[str] = frozenset()
+
+
+def _is_warp_type(resolved: str) -> bool:
+    return _WARP_TYPE.match(resolved) is not None
+
+
+__all__ = [
+    "Capture",
+    "FileFacts",
+    "Hoister",
+    "Landing",
+    "Verdict",
+    "all_arguments",
+    "kernel_key",
+    "python_qualname",
+    "shared_landing",
+    "stable_prefix",
+]
+_ = (Edit, Reference)
