@@ -1,0 +1,154 @@
+"""Each sample through the whole loop, with real Warp: ``apply --verify``, judged from the outside.
+
+The counts are those of each EXPECT.md. What the program built and launched is taken from Warp's own words and from a
+recorder of ours around ``wp.launch``, not from warpfix's probe: the tool does not testify for itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from warpfix.cli import demo
+
+pytestmark = [pytest.mark.warp, pytest.mark.slow]
+
+
+def texts(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.py"))}
+
+
+class Loop:
+    """A copy of a sample, and what happens to it."""
+
+    def __init__(self, name: str, folder: Path, observe, run_cli) -> None:
+        self.folder = folder
+        self.command = demo.SAMPLES[name].command
+        self._observe, self._run_cli = observe, run_cli
+        self.original = texts(folder)
+
+    def observe(self):
+        return self._observe(self.folder, self.command)
+
+    def verify(self, *options: str):
+        """Run ``apply --verify`` in the folder; return the process and the files whose bytes it changed."""
+        before = texts(self.folder)
+        result = self._run_cli(
+            "apply", "--verify", *options, "--", sys.executable, *self.command, cwd=self.folder
+        )
+        assert result.returncode in (0, 1), result.stdout + result.stderr
+        after = texts(self.folder)
+        assert before.keys() == after.keys()
+        return result, sorted(name for name in after if after[name] != before[name])
+
+
+@pytest.fixture
+def loop(observe, run_cli, copy_sample) -> Callable[[str], Loop]:
+    return lambda name: Loop(name, copy_sample(name), observe, run_cli)
+
+
+def same_behaviour(before, after) -> None:
+    assert after.output == before.output
+    assert after.launches == before.launches
+    assert after.warm_builds == 0
+    # A build for each identity: nothing is built and thrown away.
+    assert len(after.identities) == sum(after.builds.values())
+
+
+def test_particle_stages(loop) -> None:
+    sample = loop("particle_stages")
+    before = sample.observe()
+    _, changed = sample.verify()
+    assert changed == ["particle_stages/stages.py"]
+
+    after = sample.observe()
+    same_behaviour(before, after)
+    assert (sum(before.builds.values()), sum(after.builds.values())) == (9, 4)
+    # The plugins' modules, and the one that a caller names, are built exactly as before.
+    kept = {identity for identity in before.identities if identity[0].startswith("plugin_force_")}
+    assert len(kept) == 2 and kept <= after.identities
+    assert after.builds["particle_stages.monitor"] == 1
+    # One more, built once: the late fast_math reached the stages neither before nor after.
+    (stable,) = set(after.builds) - {name for name, _ in kept} - {"particle_stages.monitor"}
+    assert after.builds[stable] == 1
+
+    _, changed = sample.verify()
+    assert changed == []
+
+
+def test_kernels_between_launches(loop) -> None:
+    sample = loop("kernels_between_launches")
+    before = sample.observe()
+    assert before.builds == {"heat.solver": 3, "__main__": 2}
+    _, changed = sample.verify()
+    assert changed == ["heat/solver.py", "run.py"]
+
+    after = sample.observe()
+    same_behaviour(before, after)
+    assert after.builds == {"heat.solver": 1, "__main__": 1}
+
+    _, changed = sample.verify()
+    assert changed == []
+
+
+def test_kernels_between_launches_static(loop, run_cli) -> None:
+    """Without a measurement only what is safe is written: the file that creates its Warp module on import anyway."""
+    sample = loop("kernels_between_launches")
+    result = run_cli("apply", cwd=sample.folder)
+    assert result.returncode in (0, 1), result.stderr
+    edited = texts(sample.folder)
+    assert [name for name in edited if edited[name] != sample.original[name]] == ["heat/solver.py"]
+    assert sample.observe().builds == {"heat.solver": 1, "__main__": 2}
+
+    run_cli("apply", cwd=sample.folder)
+    assert texts(sample.folder) == edited
+
+
+def test_late_module_options(loop) -> None:
+    sample = loop("late_module_options")
+    before = sample.observe()
+    assert before.builds == {"__main__": 2}
+    _, changed = sample.verify()
+    assert changed == ["pendulums.py"]
+
+    after = sample.observe()
+    same_behaviour(before, after)
+    assert after.builds == {"__main__": 1}
+
+    _, changed = sample.verify()
+    assert changed == []
+
+
+def test_late_config_is_reported_and_left(loop) -> None:
+    sample = loop("late_config")
+    result, changed = sample.verify()
+    assert changed == []
+    assert "run.py:9" in result.stdout and "late-config" in result.stdout
+
+
+def test_late_config_moves_when_asked(loop) -> None:
+    sample = loop("late_config")
+    before = sample.observe()
+    _, changed = sample.verify("--select", "late-config")
+    assert changed == ["run.py"]
+
+    after = sample.observe()
+    same_behaviour(before, after)
+    assert before.builds == after.builds == {"channel.kernels": 1}
+    assert after.generated_bytes < before.generated_bytes / 2
+    lines = (sample.folder / "run.py").read_text(encoding="utf-8").splitlines()
+    moved = lines.index("wp.config.enable_backward = False")
+    assert lines.index("import warp as wp") < moved < lines.index("from channel import kernels")
+
+    _, changed = sample.verify("--select", "late-config")
+    assert changed == []
+
+
+def test_clean(loop) -> None:
+    sample = loop("clean")
+    result, changed = sample.verify()
+    assert (result.returncode, changed) == (0, [])
+    assert sum(sample.observe().builds.values()) == 3
