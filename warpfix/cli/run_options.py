@@ -1,0 +1,124 @@
+"""The options of every command that runs a program: declared once, read into ``RunSettings`` once."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from warpfix.errors import WarpfixError
+
+if TYPE_CHECKING:
+    from warpfix.measure.run import RunSettings
+    from warpfix.verify.engine import VerifyOptions
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_END = "as a success"
+
+_RUN = (
+    click.option("--target", default="native", show_default=True, help="What to compile for: the devices Warp finds."),
+    click.option(
+        "--timeout", type=click.FloatRange(0, min_open=True), default=600.0, show_default=True, help="Seconds."
+    ),
+    click.option(
+        "--stop-after-launches", type=click.IntRange(1), help=f"End a process after so many launches, {_END}."
+    ),
+    click.option(
+        "--stop-after-seconds", type=click.FloatRange(0, min_open=True), help=f"End the command then, {_END}."
+    ),
+    click.option(
+        "--stop-when-idle", type=click.FloatRange(0, min_open=True), help="... when nothing was built so long."
+    ),
+    click.option("--prepare", help="Shell command to run before each run."),
+    click.option("--cleanup", help="Shell command to run after each run."),
+    click.option("--expect-status", type=int, default=0, show_default=True, help="Exit status of a good run."),
+    click.option("--show-output", is_flag=True, help="Show the command's output, on stderr."),
+)
+_VERIFY = (
+    click.option("--samples", type=click.IntRange(2), default=2, show_default=True, help="Cold runs of each version."),
+    click.option(
+        "--max-time", type=click.FloatRange(0, min_open=True), default=1800.0, show_default=True, help="Seconds."
+    ),
+    click.option("--accept-stdout", is_flag=True, help="A different output of the program is no fault."),
+    click.option("--command", "commands", multiple=True, help="Another command to verify with; may be repeated."),
+)
+
+
+def run_options(function: Function) -> Function:
+    """Decorate a click command with the options that say how a program is run."""
+    return _apply(_RUN, function)
+
+
+def verify_options(function: Function) -> Function:
+    """Decorate a click command with ``run_options`` and those of a verification."""
+    return _apply(_RUN + _VERIFY, function)
+
+
+def _apply(options: Sequence[Callable[[Any], Any]], function: Function) -> Function:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def run_settings(values: dict[str, Any]) -> RunSettings:
+    """Take the values of ``run_options`` out of a command's keyword arguments."""
+    from warpfix.measure.run import RunSettings
+
+    names = ("target", "timeout", "stop_after_launches", "stop_after_seconds", "stop_when_idle")
+    names += ("prepare", "cleanup", "expect_status", "show_output")
+    return RunSettings(**{name: values.pop(name) for name in names}, stdin=piped_stdin())
+
+
+def verify_settings(values: dict[str, Any], command: Sequence[str]) -> VerifyOptions:
+    """Take the values of ``verify_options`` out of a command's keyword arguments; ``command`` is what stood after --.
+
+    Raises:
+        WarpfixError: There is no command to run.
+    """
+    from warpfix.verify.engine import VerifyOptions
+
+    commands = [tuple(command)] if command else []
+    for text in values.pop("commands"):
+        try:
+            commands.append(tuple(shlex.split(text)))
+        except ValueError as error:
+            raise WarpfixError(f"can't read --command {text!r}: {error}") from error
+    if not commands or not all(commands):
+        raise WarpfixError("no command to run: put it after --, as in: -- python -m app")
+    return VerifyOptions(
+        commands=tuple(commands),
+        samples=values.pop("samples"),
+        max_time=values.pop("max_time"),
+        accept_stdout=values.pop("accept_stdout"),
+        settings=run_settings(values),
+    )
+
+
+def piped_stdin() -> bytes | None:
+    """What was piped to warpfix, so that every run gets the same; None where no data waits."""
+    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+        return None
+    import select
+
+    try:
+        ready, _, _ = select.select([sys.stdin], [], [], 0)
+        return sys.stdin.buffer.read() if ready else None
+    except (OSError, ValueError):
+        return None
+
+
+def progress() -> Callable[[str], None]:
+    """A function that prints progress on stderr, on a terminal only, and only once it takes more than a second."""
+    start = time.monotonic()
+    terminal = sys.stderr.isatty()
+
+    def say(line: str) -> None:
+        if terminal and (time.monotonic() - start > 1.0 or "1 of" in line):
+            print(f"warpfix: {line}", file=sys.stderr)
+
+    return say

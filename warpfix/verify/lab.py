@@ -1,0 +1,335 @@
+"""Runs a baseline and candidates under the overlay, interleaved, and judges each candidate.
+
+A candidate is only a set of texts served in place of files, and what it claims. Nothing here writes to the project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from warpfix.errors import WarpfixError
+from warpfix.findings import KernelRename
+from warpfix.measure.profile import Profile, Run
+from warpfix.measure.run import RunSettings, environment_facts, last_lines, require_good, run_command
+from warpfix.verify.compare import Expected, compare
+from warpfix.verify.verdict import Check, Outcome, Status, Verdict, judge, merge, totals
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """How a change is verified. Times are in seconds."""
+
+    commands: tuple[tuple[str, ...], ...]
+    samples: int = 2
+    """Cold runs of each version; two are the least with which a version can be compared with itself."""
+    max_time: float = 1800.0
+    accept_stdout: bool = False
+    settings: RunSettings = field(default_factory=RunSettings)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Texts that stand for files, and what is claimed of them."""
+
+    files: Mapping[str, bytes]
+    """Absolute path to the edited bytes."""
+    originals: Mapping[str, bytes]
+    """The same paths to the bytes on disk, which the baseline is served."""
+    renames: tuple[KernelRename, ...] = ()
+    options: frozenset[str] = frozenset()
+    checks: tuple[Check, ...] = ()
+    """Checks that need no run (``interface``)."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict on a candidate for each command, and over all."""
+
+    status: Status
+    verdicts: Mapping[str, Verdict]
+    """Command, as typed, to its verdict."""
+    runs: Mapping[str, tuple[Run, ...]]
+    failure: tuple[str, ...] = ()
+    """Last lines of the command's output where the candidate broke it."""
+    cut_short: bool = False
+    """Whether --max-time ended the sampling."""
+
+    def reason(self) -> str:
+        """Why the status is what it is, for the command that decides."""
+        for text, verdict in self.verdicts.items():
+            if verdict.status is self.status:
+                return verdict.reason() + (f" (command: {text})" if len(self.verdicts) > 1 else "")
+        return self.status.value
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """All checks with that outcome, over the commands."""
+        return [check for verdict in self.verdicts.values() for check in verdict.checks if check.outcome is outcome]
+
+
+class OutOfTime(Exception):
+    """The next run would pass --max-time."""
+
+
+class Lab:
+    """Private folders, the clock, and the runs of the baseline, which all candidates share."""
+
+    def __init__(self, options: VerifyOptions, cwd: str, say: Callable[[str], None]) -> None:
+        self.options = options
+        self.cwd = cwd
+        self.say = say
+        self.baseline: dict[tuple[str, ...], list[Run]] = {command: [] for command in options.commands}
+        self.touched: dict[str, str] = {}
+        self.runs_done = 0
+        self._longest: dict[str, float] = {}
+        self._root = Path(tempfile.mkdtemp(prefix="warpfix-"))
+        self._start = time.monotonic()
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    @property
+    def planned(self) -> int:
+        """How many runs a candidate that passes takes, the baseline's and the last one over the real tree included."""
+        return len(self.options.commands) * (4 * self.options.samples + 1)
+
+    def measure_baseline(self, root: str | None = None) -> dict[tuple[str, ...], Profile]:
+        """Run each command cold and warm as it stands. Files below ``root`` that the command writes are noted.
+
+        Raises:
+            WarpfixError: The baseline fails, does not end or can't be observed.
+        """
+        before = _snapshot(root) if root else {}
+        for command in self.options.commands:
+            self.pair(command, None, self.baseline[command])
+        after = _snapshot(root) if root else {}
+        self.touched = {
+            path: "changed" if path in before else "created"
+            for path in sorted(after)
+            if after[path] != before.get(path)
+        }
+        self.touched |= {path: "removed" for path in before if path not in after}
+        return {command: self.profile(command) for command in self.options.commands}
+
+    def profile(self, command: tuple[str, ...]) -> Profile:
+        """What the runs of the baseline so far amount to."""
+        runs = self.baseline[command]
+        return Profile(command, self.cwd, self.options.settings.target, tuple(runs), environment_facts(runs))
+
+    def pair(self, command: tuple[str, ...], overlay: Mapping[str, bytes] | None, into: list[Run]) -> None:
+        """One cold run over empty caches and one warm run over what it left, appended to ``into`` as they end."""
+        caches = self._root / f"caches-{self.runs_done}"
+        try:
+            for state in ("cold", "warm"):
+                into.append(self.run(command, state, overlay, caches, must_succeed=into is self.baseline.get(command)))
+        finally:
+            shutil.rmtree(caches, ignore_errors=True)
+
+    def cold(self, command: tuple[str, ...], overlay: Mapping[str, bytes] | None) -> Run:
+        """One cold run."""
+        caches = self._root / f"caches-{self.runs_done}"
+        try:
+            return self.run(command, "cold", overlay, caches, must_succeed=False)
+        finally:
+            shutil.rmtree(caches, ignore_errors=True)
+
+    def run(
+        self,
+        command: tuple[str, ...],
+        state: str,
+        overlay: Mapping[str, bytes] | None,
+        caches: Path,
+        must_succeed: bool,
+    ) -> Run:
+        """One run.
+
+        Raises:
+            OutOfTime: It would pass --max-time.
+        """
+        elapsed = time.monotonic() - self._start
+        expected = self._longest.get(state, 0.0)
+        if self.runs_done and elapsed + expected > self.options.max_time:
+            raise OutOfTime
+        about = f", {state}, about {expected:.0f} s" if expected else f", {state}"
+        self.say(f"run {self.runs_done + 1}: {'edited' if overlay else 'as it stands'}{about}")
+        number, self.runs_done = self.runs_done, self.runs_done + 1
+        settings = self.options.settings
+        done = run_command(
+            command,
+            cwd=self.cwd,
+            state=state,
+            workspace=self._root / f"run-{number}",
+            caches=caches,
+            settings=settings,
+            overlay=overlay,
+        )
+        if must_succeed:
+            require_good(done, command, settings)
+        self._longest[state] = max(self._longest.get(state, 0.0), done.wall)
+        return done
+
+    # Judging.
+
+    def try_once(self, candidate: Candidate) -> Judgement:
+        """One cold run per command against the baseline so far: enough to refuse a candidate, not to accept it."""
+        runs: dict[tuple[str, ...], list[Run]] = {command: [] for command in self.options.commands}
+        for command in self.options.commands:
+            failure = self._candidate_runs(command, candidate, runs[command], warm=False)
+            if failure is not None:
+                return self._failed(candidate, command, failure, runs)
+        return self._judgement(candidate, runs)
+
+    def judge(self, candidate: Candidate) -> Judgement:
+        """Sample the candidate and the baseline, interleaved (ABBA), and judge.
+
+        The baseline runs at least twice, so that it is compared with itself before anything is held against the
+        candidate. A candidate that is broken after that is not sampled further.
+        """
+        runs: dict[tuple[str, ...], list[Run]] = {command: [] for command in self.options.commands}
+        cut_short = False
+        try:
+            for number in range(self.options.samples):
+                for command in self.options.commands:
+                    # A B, then B A: the baseline's first pair is there already.
+                    for arm in ("A", "B") if number % 2 == 0 else ("B", "A"):
+                        if arm == "A":
+                            if _cold(self.baseline[command]) <= number:
+                                self.pair(command, candidate.originals, self.baseline[command])
+                            continue
+                        failure = self._candidate_runs(command, candidate, runs[command], warm=True)
+                        if failure is not None:
+                            return self._failed(candidate, command, failure, runs)
+                judgement = self._judgement(candidate, runs)
+                if judgement.status is Status.INVALID:
+                    for command in self.options.commands:
+                        while _cold(self.baseline[command]) < 2:
+                            self.pair(command, candidate.originals, self.baseline[command])
+                    judgement = self._judgement(candidate, runs)
+                    if judgement.status is Status.INVALID:
+                        return judgement
+        except OutOfTime:
+            cut_short = True
+        return self._judgement(candidate, runs, cut_short)
+
+    def _candidate_runs(
+        self, command: tuple[str, ...], candidate: Candidate, into: list[Run], warm: bool
+    ) -> str | None:
+        """Run the candidate; the words for what went wrong where it can't even be run as the baseline was."""
+        try:
+            if warm:
+                self.pair(command, candidate.files, into)
+            else:
+                into.append(self.cold(command, candidate.files))
+        except WarpfixError as error:
+            return str(error)
+        return None
+
+    def _failed(
+        self,
+        candidate: Candidate,
+        command: tuple[str, ...],
+        failure: str,
+        runs: Mapping[tuple[str, ...], Sequence[Run]],
+    ) -> Judgement:
+        first, *rest = failure.splitlines()
+        check = Check("program", Outcome.BROKEN, f"after the change, {first}")
+        baseline = self.baseline[command]
+        verdict = judge([check, *candidate.checks], totals(baseline), totals(runs[command]))
+        kept = {_shown(command): tuple(runs[command])}
+        return Judgement(Status.INVALID, {_shown(command): verdict}, kept, tuple(line.strip(" |") for line in rest))
+
+    def _judgement(
+        self,
+        candidate: Candidate,
+        runs: Mapping[tuple[str, ...], Sequence[Run]],
+        cut_short: bool = False,
+    ) -> Judgement:
+        verdicts = {}
+        failure: tuple[str, ...] = ()
+        never = sorted(path for path in candidate.files if os.path.normpath(path) not in _executed(*runs.values()))
+        message = f"no process executed {', '.join(never)}: what the edit does is not shown by this command"
+        missing = [Check("text", Outcome.UNVERIFIED, message)] if never else []
+        for command, some in runs.items():
+            # A file that only one of several commands executes is verified by that one.
+            ran = _executed(some)
+            texts = {path: digest(data) for path, data in candidate.files.items() if os.path.normpath(path) in ran}
+            expected = Expected(
+                renames=candidate.renames,
+                options=candidate.options,
+                overlaid=texts,
+                accept_stdout=self.options.accept_stdout,
+            )
+            checks = [*candidate.checks, *(missing if _cold(some) else ())]
+            verdict = compare(self.baseline[command], some, expected, checks=checks)
+            if cut_short and verdict.status is not Status.INVALID and _cold(some) == 0:
+                check = Check("launches", Outcome.UNVERIFIED, "--max-time ended before the edited program could run")
+                verdict = judge([check, *candidate.checks], verdict.before, verdict.after)
+            verdicts[_shown(command)] = verdict
+            for run in some:
+                if run.exit_status != self.baseline[command][0].exit_status:
+                    failure = tuple(last_lines(run.stderr_path) or last_lines(run.stdout_path))
+        kept = {_shown(command): tuple(some) for command, some in runs.items()}
+        return Judgement(merge(verdicts), verdicts, kept, failure, cut_short)
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hexadecimal, as the overlay reports it."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def unexecuted(candidate: Candidate, judgement: Judgement) -> set[str]:
+    """The edited files that no process of any command executed."""
+    ran = _executed(*judgement.runs.values())
+    return {path for path in candidate.files if os.path.normpath(path) not in ran}
+
+
+def _executed(*runs: Sequence[Run]) -> set[str]:
+    return {
+        os.path.normpath(path)
+        for some in runs
+        for run in some
+        for process in run.processes
+        for path in process.overlaid
+    }
+
+
+def _cold(runs: Sequence[Run]) -> int:
+    return sum(run.state == "cold" for run in runs)
+
+
+def _shown(command: Sequence[str]) -> str:
+    import shlex
+
+    return shlex.join(command)
+
+
+def _snapshot(root: str) -> dict[str, tuple[int, int]]:
+    """Size and time of every file below ``root``, without what tools keep there for themselves."""
+    found = {}
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if name not in _OWN_FOLDERS and not name.endswith(".egg-info")]
+        for name in files:
+            if name.endswith((".pyc", ".pyo")):
+                continue
+            path = f"{folder}{os.sep}{name}"
+            try:
+                status = os.lstat(path)
+            except OSError:
+                continue
+            found[path] = (status.st_mtime_ns, status.st_size)
+    return found
+
+
+_OWN_FOLDERS = {".git", ".hg", ".warpfix", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules"}
