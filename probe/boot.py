@@ -24,8 +24,6 @@ class Probe:
         self.constructions = kernels.Constructions(self)
         self.loads = modules.Loads(self)
         self.signatures = launches.Signatures(self)
-        self.signature = self.signatures.of
-        self.capture_signature = self.signatures.capture
         self.sequence = sequence.Sequence(
             log, config.get("stop_after_launches"), lambda: lifecycle.stop(self, "stop-after-launches")
         )

@@ -1,30 +1,117 @@
 """Records every launch: its signature interned, its order kept.
 
-Hooked below ``wp.launch`` (where it asks the loaded module for the kernel's entry points), not around it: the tape and
-Warp's warnings look at the caller's frame, which must stay the program's own. Older and newer Warps, CPU and CUDA,
-recorded commands and tape replay all pass here. Cost: a call, a read of the launch's locals and two dictionary look-ups.
+Hooked below ``wp.launch``, not around it: the tape and Warp's warnings look at the caller's frame, which must stay the
+program's own. On the CPU that is ``invoke`` (1.8 and newer), which launches, recorded commands and tape replay all pass;
+elsewhere it is where ``launch`` asks the loaded module for the kernel's entry points. What a launch looks like is read from
+the frame of ``launch`` only when it is new: touching a frame costs more than all the rest.
 """
 
 import functools
 import sys
+import threading
+import weakref
 
 from . import frames, kernels
+
+_CHECKED = 64
+"""How often ``max_blocks``, which Warp ignores on the CPU, is read for a launch that looks like one seen before."""
+
+
+class _Thread(threading.local):
+    command = None  # type: object
 
 
 def install(context, probe):
     # type: (object, object) -> None
-    """Hook ModuleExec.get_kernel_hooks, Launch.launch and capture_launch."""
+    """Hook the ways to a launch that this version of Warp has."""
+    thread = _Thread()
+    below = [name for name in ("invoke", "invoke_cpu_blocks") if hasattr(context, name)]
+    for name in below:
+        _hook_invoke(context, name, probe, thread)
+    _hook_entry_points(context, probe, bool(below))
+    _hook_recorded(context, probe, thread, bool(below))
+    _hook_capture(context, probe)
+
+
+def _hook_invoke(context, name, probe, thread):
+    # type: (object, str, object, _Thread) -> None
+    """``invoke(kernel, hooks, params, adjoint)`` runs a kernel on the CPU; ``params[0]`` holds the launch's bounds."""
+    original = getattr(context, name)
+    sequence = probe.sequence
+
+    @functools.wraps(original)
+    def invoke(kernel, hooks, params, adjoint):
+        # type: (object, object, list[object], bool) -> object
+        try:
+            entry = hooks._warpfix[bytes(params[0]), adjoint, thread.command is None]
+            if entry[1]:
+                entry = _look(context, probe, thread, kernel, hooks, params, adjoint)
+        except (AttributeError, KeyError):
+            entry = _look(context, probe, thread, kernel, hooks, params, adjoint)
+        try:
+            sequence.append(entry[0])
+        except Exception as error:
+            probe.log.fault("launch", error)
+        return original(kernel, hooks, params, adjoint)
+
+    setattr(context, name, invoke)
+
+
+def _look(context, probe, thread, kernel, hooks, params, adjoint):
+    # type: (object, object, _Thread, object, object, list[object], bool) -> object
+    """The [signature id, checks left] of a launch on the CPU, read from the launching frame."""
+    try:
+        table = probe.signatures.table(hooks)
+        command = thread.command
+        if command is not None:
+            where = command.module_exec
+            dim, block_dim, max_blocks = _shape(params[0]), getattr(command, "block_dim", None), command.max_blocks
+        else:
+            frame = sys._getframe(2)
+            while frame is not None and frame.f_code is not context.launch.__code__:
+                frame = frame.f_back if frames.is_internal(frame.f_code.co_filename) else None
+            values = frame.f_locals if frame is not None else {}
+            where = values.get("module_exec")
+            dim = values.get("dim", _shape(params[0]))
+            block_dim, max_blocks = values.get("block_dim"), values.get("max_blocks", 0)
+        kind = "launch" if command is None else "recorded"
+        full = (tuple(canonical(dim)), max_blocks, adjoint, kind)
+        number = table.get(full)
+        if number is None:
+            number = table[full] = probe.signatures.of(where, kernel, kind, dim, block_dim, max_blocks, adjoint)
+        key = (bytes(params[0]), adjoint, command is None)
+        entry = table.get(key)
+        if entry is None:
+            entry = table[key] = [number, _CHECKED]
+        entry[0] = number
+        entry[1] -= 1
+        return entry
+    except Exception as error:
+        probe.log.fault("launch", error)
+        return (probe.signatures.unknown(), 0)
+
+
+def _shape(bounds):
+    # type: (object) -> tuple[int, ...]
+    shape = tuple(bounds.shape)
+    return shape[: bounds.ndim] if hasattr(bounds, "ndim") else shape
+
+
+def _hook_entry_points(context, probe, cpu_elsewhere):
+    # type: (object, object, bool) -> None
+    """ModuleExec.get_kernel_hooks: each ``wp.launch`` asks it, on any device, right before it runs the kernel."""
     module_exec = context.ModuleExec
     original = module_exec.get_kernel_hooks
     launch_code = context.launch.__code__
     getframe = sys._getframe
     sequence = probe.sequence
-    append = sequence.append
 
     @functools.wraps(original)
     def get_kernel_hooks(self, kernel):
         # type: (object, object) -> object
         hooks = original(self, kernel)
+        if cpu_elsewhere and self.device.is_cpu:
+            return hooks
         frame = getframe(1)
         if frame.f_code is launch_code:
             try:
@@ -38,56 +125,103 @@ def install(context, probe):
                 try:
                     number = hooks._warpfix[key]
                 except (AttributeError, KeyError):
-                    number = intern(self, kernel, hooks, key, "launch")
-                append(number)
+                    number = probe.signatures.of(self, kernel, "launch", *key)
+                    probe.signatures.table(hooks)[key] = number
+                sequence.append(number)
             except Exception as error:
                 probe.log.fault("launch", error)
         return hooks
 
-    def intern(module, kernel, hooks, key, kind):
-        # type: (object, object, object, tuple[object, ...], str) -> int
-        dim, block_dim, max_blocks, adjoint = key
-        return probe.signature(module, kernel, hooks, key, kind, dim, block_dim, max_blocks, adjoint)
+    if cpu_elsewhere:
+        # With no CUDA device there is nothing here to see, and each launch is spared a call.
+        init = module_exec.__init__
 
-    module_exec.get_kernel_hooks = get_kernel_hooks
+        @functools.wraps(init)
+        def __init__(self, *args, **kwargs):
+            # type: (object, object, object) -> None
+            init(self, *args, **kwargs)
+            if not getattr(self.device, "is_cpu", True) and module_exec.get_kernel_hooks is original:
+                module_exec.get_kernel_hooks = get_kernel_hooks
 
+        module_exec.__init__ = __init__
+    else:
+        module_exec.get_kernel_hooks = get_kernel_hooks
+
+    capture = sys.modules.get(context.__name__.rsplit(".", 1)[0] + ".apic.capture")
+    recorder = getattr(capture, "APICapture", None)
+    build = getattr(recorder, "build_launch_info", None)
+    if build is None:
+        return
+
+    @functools.wraps(build)
+    def build_launch_info(self, kernel, where, hooks, params, fwd_args, adjoint, *args, **kwargs):
+        # type: (object, object, object, object, list[object], object, bool, object, object) -> object
+        try:
+            if cpu_elsewhere and where.device.is_cpu:
+                # Launches on the CPU inside a capture run through the recorder, not through invoke.
+                dim = _shape(params[0])
+                key = (dim, "captured", adjoint)
+                table = probe.signatures.table(hooks)
+                if key not in table:
+                    table[key] = probe.signatures.of(where, kernel, "launch", dim, None, 0, adjoint)
+                sequence.append(table[key])
+        except Exception as error:
+            probe.log.fault("captured launch", error)
+        return build(self, kernel, where, hooks, params, fwd_args, adjoint, *args, **kwargs)
+
+    recorder.build_launch_info = build_launch_info
+
+
+def _hook_recorded(context, probe, thread, cpu_elsewhere):
+    # type: (object, object, _Thread, bool) -> None
+    """Launch.launch: a recorded command runs."""
     command = context.Launch
     run = command.launch
 
     @functools.wraps(run)
     def launch(self, *args, **kwargs):
         # type: (object, object, object) -> object
-        try:
-            bounds = self.bounds
-            shape = tuple(bounds.shape[: bounds.ndim])
-            key = (shape, getattr(self, "block_dim", None), self.max_blocks, self.adjoint, "recorded")
-            hooks = self.hooks
+        if cpu_elsewhere and self.device.is_cpu:
+            thread.command = self
             try:
-                number = hooks._warpfix[key]
+                return run(self, *args, **kwargs)
+            finally:
+                thread.command = None
+        try:
+            shape = _shape(self.bounds)
+            key = (shape, getattr(self, "block_dim", None), self.max_blocks, self.adjoint, "recorded")
+            try:
+                number = self.hooks._warpfix[key]
             except (AttributeError, KeyError):
-                number = probe.signature(self.module_exec, self.kernel, hooks, key, "recorded", *key[:4])
-            append(number)
+                number = probe.signatures.of(self.module_exec, self.kernel, "recorded", *key[:4])
+                probe.signatures.table(self.hooks)[key] = number
+            probe.sequence.append(number)
         except Exception as error:
             probe.log.fault("recorded launch", error)
         return run(self, *args, **kwargs)
 
     command.launch = launch
 
+
+def _hook_capture(context, probe):
+    # type: (object, object) -> None
+    """capture_launch replays a graph: one event, apart from launches."""
     replay = getattr(context, "capture_launch", None)
-    if replay is not None:
+    if replay is None:
+        return
 
-        @functools.wraps(replay)
-        def capture_launch(*args, **kwargs):
-            # type: (object, object) -> object
-            try:
-                graph = args[0] if args else kwargs.get("graph")
-                device = getattr(graph, "device", None)
-                append(probe.capture_signature(str(device) if device is not None else ""))
-            except Exception as error:
-                probe.log.fault("capture_launch", error)
-            return replay(*args, **kwargs)
+    @functools.wraps(replay)
+    def capture_launch(*args, **kwargs):
+        # type: (object, object) -> object
+        try:
+            graph = args[0] if args else kwargs.get("graph")
+            device = getattr(graph, "device", None)
+            probe.sequence.append(probe.signatures.capture(str(device) if device is not None else ""))
+        except Exception as error:
+            probe.log.fault("capture_launch", error)
+        return replay(*args, **kwargs)
 
-        context.capture_launch = capture_launch
+    context.capture_launch = capture_launch
 
 
 def canonical(dim):
@@ -127,51 +261,62 @@ class Signatures:
         self.probe = probe
         self.next = 0
         self.tables = []  # type: list[object]
-        self.captures = {}  # type: dict[str, int]
+        self.bare = {}  # type: dict[tuple[str, str], int]
 
     def add(self, **fields):
         # type: (object) -> int
         """Log a new signature and return its id."""
         number = self.next
         self.next += 1
-        line = frames.user_line(2)
+        line = frames.user_line(1)
         self.probe.log.event("sig", id=number, line=line, **fields)
         return number
 
-    def of(self, module_exec, kernel, hooks, key, kind, dim, block_dim, max_blocks, adjoint):
-        # type: (object, object, object, object, str, object, object, int, bool) -> int
-        """The id of a launch's signature, remembered on the entry points so that no id is taken for another's."""
+    def table(self, hooks):
+        # type: (object) -> dict[object, object]
+        """What was seen of one kernel's entry points; kept on them, so that no id is taken for another's."""
         table = getattr(hooks, "_warpfix", None)
         if table is None:
             table = hooks._warpfix = {}
-            self.tables.append(table)
-        number = table.get(key)
-        if number is None:
-            load = getattr(module_exec, "_warpfix_load", None) or {}
-            device = getattr(module_exec, "device", None)
-            effective = load.get("block_dim", block_dim)
-            number = self.add(
-                kernel=kernels.describe(kernel),
-                overload=kernel.sig,
-                module=kernel.module.name,
-                load=load.get("id", -1),
-                dim=canonical(dim),
-                dtypes=dtypes(self.probe.context, kernel),
-                device=str(device),
-                block_dim=effective if effective is not None else 0,
-                max_blocks=int(max_blocks),
-                adjoint=bool(adjoint),
-                kind=kind,
-            )
-            table[key] = number
-        return number
+            self.tables.append(weakref.ref(hooks))
+            if len(self.tables) > 4096:
+                self.tables = [one for one in self.tables if one() is not None]
+        return table
+
+    def of(self, module_exec, kernel, kind, dim, block_dim, max_blocks, adjoint):
+        # type: (object, object, str, object, object, int, bool) -> int
+        """Log a launch's signature and return its id."""
+        load = getattr(module_exec, "_warpfix_load", None) or {}
+        effective = load.get("block_dim", block_dim)
+        return self.add(
+            kernel=kernels.describe(kernel),
+            overload=kernel.sig,
+            module=kernel.module.name,
+            load=load.get("id", -1),
+            dim=canonical(dim),
+            dtypes=dtypes(self.probe.context, kernel),
+            device=str(getattr(module_exec, "device", "")),
+            block_dim=effective if effective is not None else 0,
+            max_blocks=int(max_blocks),
+            adjoint=bool(adjoint),
+            kind=kind,
+        )
+
+    def unknown(self):
+        # type: () -> int
+        """The id for a launch that could not be read: counted, never equal to another process's by accident."""
+        return self._bare("unknown", "")
 
     def capture(self, device):
         # type: (str) -> int
         """The id for replaying a captured graph on a device."""
-        number = self.captures.get(device)
+        return self._bare("capture_launch", device)
+
+    def _bare(self, kind, device):
+        # type: (str, str) -> int
+        number = self.bare.get((kind, device))
         if number is None:
-            number = self.captures[device] = self.add(
+            number = self.bare[kind, device] = self.add(
                 kernel=None,
                 overload="",
                 module="",
@@ -182,14 +327,16 @@ class Signatures:
                 block_dim=0,
                 max_blocks=0,
                 adjoint=False,
-                kind="capture_launch",
+                kind=kind,
             )
         return number
 
     def forget(self):
         # type: () -> None
         """In a forked child: signatures must be logged again, in the child's own log."""
-        for table in self.tables:
-            table.clear()
-        self.captures.clear()
+        for one in self.tables:
+            hooks = one()
+            if hooks is not None:
+                hooks._warpfix.clear()
+        self.bare.clear()
         self.next = 0

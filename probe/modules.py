@@ -67,7 +67,7 @@ class Loads:
         if compiles and error is None:
             phases["load"] = (end - compiles[-1][2]) * 1e3
         elif error is None:
-            last = max([entry[2] for entry in done if entry[0] == "hash"] or [start])
+            last = max([entry[2] for entry in done] or [start])
             phases["load"] = (end - last) * 1e3
         if error is not None and not done:
             # Warp repeats the recorded error of an earlier build: nothing was tried.
@@ -76,7 +76,7 @@ class Loads:
         active = block_dim if block_dim is not None else options.get("block_dim")
         if module_exec is not None:
             active = getattr(module_exec, "block_dim", active)
-        hasher = getattr(module, "hashers", {}).get(active)
+        hasher = module.__dict__.get("hashers", {}).get(active)
         try:
             identity = bytes(module_exec.module_hash).hex()
         except Exception:
@@ -131,7 +131,7 @@ def resolved(module, block_dim, hasher, config):
     """The options that Warp hashed for this variant; where it keeps no resolved copy, resolved as it would."""
     found = getattr(hasher, "_warpfix_options", None)
     if found is None:
-        found = getattr(module, "resolved_options", {}).get(block_dim)
+        found = module.__dict__.get("resolved_options", {}).get(block_dim)
     if found is None:
         found = dict(module.options)
         for name in ("mode", "optimization_level", "enable_mathdx_gemm"):
@@ -347,7 +347,10 @@ def _hook_load(context, probe):
         # type: (object, object, object, object, object) -> object
         start = _clock()
         try:
-            module_exec = original(self, device, block_dim, *args, **kwargs)
+            if args or kwargs:
+                module_exec = original(self, device, block_dim, *args, **kwargs)
+            else:
+                module_exec = original(self, device, block_dim)
         except BaseException as error:
             try:
                 loads.finished(self, context.runtime.get_device(device), block_dim, start, _clock(), None, error)

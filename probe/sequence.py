@@ -3,7 +3,7 @@
 A prefix lies in a memory-mapped file (``<log>.seq``): what is written there survives a kill without any flush. Beyond the
 prefix only a running digest and the count per signature are kept, and written to the log now and then.
 
-File: 8 bytes little-endian count of entries written, then one uint32 per launch: thread number << 24 | signature id.
+File: one uint32 per launch, ``thread number << 24 | signature id + 1``; 0 where nothing was written.
 """
 
 import array
@@ -13,16 +13,17 @@ import mmap
 import os
 import threading
 import time
+from collections import Counter
 
 LIMIT = 200000
 """Launches kept in order."""
-HEADER = 8
+THREAD_SHIFT = 24
+ID_MASK = (1 << THREAD_SHIFT) - 1
 _CHUNK = 16384
-_ID = 0xFFFFFF
 
 
 class Sequence:
-    """Append-only sequence of signature ids. ``append`` is the hot path."""
+    """Append-only sequence of signature ids. ``append`` is the hot path: a closure, made anew in a forked child."""
 
     def __init__(self, log, stop_after, stop):
         # type: (object, object, object) -> None
@@ -34,59 +35,98 @@ class Sequence:
     def reset(self):
         # type: () -> None
         """Start over: at the beginning and in a forked child."""
-        self._next = itertools.count()
-        self._threads = {threading.get_ident(): 0}
+        self._counter = itertools.count()
+        self._threads = {}  # type: dict[int, int]
         self._view = None  # type: object
-        self._map = None  # type: object
         self._rest = array.array("I")
-        self._counts = {}  # type: dict[int, int]
+        self._counts = Counter()  # type: Counter[int]
         self._digest = None  # type: object
         self._hashed = 0
         self._lock = threading.Lock()
         self._written = 0.0
-        self.total = 0
+        self._beyond = 0
+        self.append = self._first
+
+    def _first(self, signature):
+        # type: (int) -> None
+        """The first launch opens the file; a process without launches leaves none."""
+        with self._lock:
+            if self._view is None:
+                self._open()
+                self.append = self._appender()
+        self.append(signature)
 
     def _open(self):
         # type: () -> None
-        size = HEADER + 4 * LIMIT
+        size = 4 * LIMIT
         path = self.log.path[: -len(".jsonl")] + ".seq"
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        memory = bytearray(size)  # type: object
         try:
-            # Real blocks, not a hole: a write into a hole on a full disk would kill the program with SIGBUS.
-            block = bytes(1 << 16)
-            written = 0
-            while written < size:
-                written += os.write(handle, block[: min(len(block), size - written)])
-            self._map = mmap.mmap(handle, size)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                # Real blocks, not a hole: a write into a hole on a full disk would kill the program with SIGBUS.
+                block = bytes(1 << 16)
+                written = 0
+                while written < size:
+                    written += os.write(handle, block[: min(len(block), size - written)])
+                memory = mmap.mmap(handle, size)
+            finally:
+                os.close(handle)
         except Exception as error:
             self.log.fault("sequence", error)
-            self._map = bytearray(size)
-        finally:
-            os.close(handle)
-        view = memoryview(self._map)
-        self._header = view[:HEADER].cast("Q")
-        self._view = view[HEADER:].cast("I")
+        self._view = memoryview(memory).cast("I")
 
-    def append(self, signature):
-        # type: (int) -> None
-        """Record one launch."""
-        index = next(self._next)
+    def _appender(self):
+        # type: () -> object
+        advance = self._counter.__next__
+        view = self._view
+        threads = self._threads
+        ident = threading.get_ident
+        limit = min(LIMIT, self.stop_after)
+
+        def append(signature):
+            # type: (int) -> None
+            index = advance()
+            if index < limit:
+                try:
+                    thread = threads[ident()]
+                except KeyError:
+                    thread = threads[ident()] = min(len(threads), 255) << THREAD_SHIFT
+                view[index] = thread | signature + 1
+            else:
+                self._after_limit(index, signature)
+
+        return append
+
+    def _after_limit(self, index, signature):
+        # type: (int, int) -> None
         if index >= self.stop_after:
             self.stop()
-        self.total = index + 1
         if index < LIMIT:
-            if self._view is None:
-                self._open()
-            ident = threading.get_ident()
-            thread = self._threads.get(ident)
-            if thread is None:
-                thread = self._threads[ident] = min(len(self._threads), 255)
-            self._view[index] = thread << 24 | signature & _ID
-            self._header[0] = index + 1
             return
+        self._beyond += 1
         self._rest.append(signature)
         if len(self._rest) >= _CHUNK:
             self._fold()
+
+    @property
+    def total(self):
+        # type: () -> int
+        """Launches so far."""
+        if self._beyond:
+            return LIMIT + self._beyond
+        count = 0
+        view = self._view
+        if view is not None:
+            low, high = 0, LIMIT
+            while low < high:
+                middle = (low + high) // 2
+                if view[middle]:
+                    low = middle + 1
+                else:
+                    high = middle
+            count = low
+        return count
 
     def _fold(self):
         # type: () -> None
@@ -94,13 +134,12 @@ class Sequence:
             rest, self._rest = self._rest, array.array("I")
             if self._digest is None:
                 self._digest = hashlib.sha256()
-                self._digest.update(array.array("I", [value & _ID for value in self._view[:LIMIT]]).tobytes())
+                prefix = array.array("I", [(value & ID_MASK) - 1 for value in self._view])
+                self._digest.update(prefix.tobytes())
                 self._hashed = LIMIT
             self._digest.update(rest.tobytes())
             self._hashed += len(rest)
-            counts = self._counts
-            for value in rest:
-                counts[value] = counts.get(value, 0) + 1
+            self._counts.update(rest)
             now = time.monotonic()
             if now - self._written > 0.5:
                 self._written = now
@@ -113,6 +152,7 @@ class Sequence:
     def flush(self):
         # type: () -> None
         """Write what is not in the prefix file: at the end of the process."""
-        if self.total > LIMIT:
+        if self._beyond:
+            self._written = float("inf")
             self._fold()
             self._write()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import struct
 import time
 from array import array
 from collections import Counter
@@ -24,11 +24,9 @@ from warpfix.measure.profile import (
     ProcessRun,
     SourceLine,
 )
-from warpfix.probe.sequence import HEADER, LIMIT
+from warpfix.probe.sequence import ID_MASK, THREAD_SHIFT
 
 Event = Mapping[str, Any]
-_THREAD_BITS = 24
-_ID = (1 << _THREAD_BITS) - 1
 
 
 def read_events(path: Path) -> list[Event]:
@@ -182,23 +180,18 @@ def _load(event: Event, cause: Cause, outcome: str) -> Load:
 def _launches(events: list[Event], sequence_path: Path) -> LaunchLog:
     signatures = tuple(_signature(event) for event in events if event["e"] == "sig")
     entries = array("I")
-    count = 0
-    try:
-        data = sequence_path.read_bytes()
-        count = min(struct.unpack("<Q", data[:HEADER])[0], LIMIT)
-        entries.frombytes(data[HEADER : HEADER + 4 * count])
-    except (OSError, struct.error, ValueError):
-        entries = array("I")
+    with contextlib.suppress(OSError, ValueError):
+        entries.frombytes(sequence_path.read_bytes())
     # A launch whose signature did not reach the log (killed in between) can't be told: the sequence ends before it.
     known = len(signatures)
     sequence = []
     threads: dict[int, list[int]] = {}
     for entry in entries:
-        signature = entry & _ID
-        if signature >= known:
+        signature = (entry & ID_MASK) - 1
+        if not 0 <= signature < known:
             break
         sequence.append(signature)
-        threads.setdefault(entry >> _THREAD_BITS, []).append(signature)
+        threads.setdefault(entry >> THREAD_SHIFT, []).append(signature)
     counts = Counter(sequence)
     digest = hashlib.sha256(array("I", sequence).tobytes()).hexdigest()
     total = len(sequence)
