@@ -69,8 +69,8 @@ def run_settings(values: dict[str, Any]) -> RunSettings:
     """Take the values of ``run_options`` out of a command's keyword arguments."""
     from warpfix.measure.run import RunSettings
 
-    names = ("target", "timeout", "stop_after_launches", "stop_after_seconds", "stop_when_idle")
-    names += ("prepare", "cleanup", "expect_status", "show_output")
+    stops = ("stop_after_launches", "stop_after_seconds", "stop_when_idle")
+    names = ("target", "timeout", *stops, "prepare", "cleanup", "expect_status", "show_output")
     return RunSettings(**{name: values.pop(name) for name in names}, stdin=piped_stdin())
 
 

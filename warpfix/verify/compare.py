@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,12 @@ class Expected:
     baseline_overlaid: Mapping[str, str] | None = None
     """The same of the runs before."""
     accept_stdout: bool = False
+
+
+@cache
+def real(path: str) -> str:
+    """A path by which two spellings of one file are equal."""
+    return os.path.normcase(os.path.realpath(path))
 
 
 # What a launch is, without the code behind it; what is behind it: options, and digests of its code.
@@ -84,7 +90,7 @@ class _Comparison:
         self.before = before
         self.after = after
         self.expected = expected
-        self.renamed = {(os.path.normpath(r.path), r.old_qualname): r.new_qualname for r in expected.renames}
+        self.renamed = {(real(r.path), r.old_qualname): r.new_qualname for r in expected.renames}
         self.interned: dict[Token, int] = {}
         self.words: list[Token] = []
         self.by_kernel = False
@@ -164,7 +170,7 @@ class _Comparison:
         return found[-1] if found[-1].forward_code else self.known_code.get(_code_key(load, found[-1]), found[-1])
 
     def definition(self, kernel: KernelDef, rename: bool) -> tuple[str, str]:
-        path = os.path.normpath(kernel.path)
+        path = real(kernel.path)
         qualname = kernel.qualname or kernel.key
         return path, self.renamed.get((path, qualname), qualname) if rename else qualname
 

@@ -19,7 +19,7 @@ from warpfix.errors import WarpfixError
 from warpfix.findings import KernelRename
 from warpfix.measure.profile import Profile, Run
 from warpfix.measure.run import RunSettings, environment_facts, last_lines, require_good, run_command
-from warpfix.verify.compare import Expected, compare
+from warpfix.verify.compare import Expected, compare, real
 from warpfix.verify.verdict import Check, Outcome, Status, Verdict, judge, merge, totals
 
 
@@ -137,11 +137,13 @@ class Lab:
         finally:
             shutil.rmtree(caches, ignore_errors=True)
 
-    def cold(self, command: tuple[str, ...], overlay: Mapping[str, bytes] | None) -> Run:
+    def cold(
+        self, command: tuple[str, ...], overlay: Mapping[str, bytes] | None, whatever_the_time: bool = False
+    ) -> Run:
         """One cold run."""
         caches = self._root / f"caches-{self.runs_done}"
         try:
-            return self.run(command, "cold", overlay, caches, must_succeed=False)
+            return self.run(command, "cold", overlay, caches, False, whatever_the_time)
         finally:
             shutil.rmtree(caches, ignore_errors=True)
 
@@ -152,6 +154,7 @@ class Lab:
         overlay: Mapping[str, bytes] | None,
         caches: Path,
         must_succeed: bool,
+        whatever_the_time: bool = False,
     ) -> Run:
         """One run.
 
@@ -160,7 +163,7 @@ class Lab:
         """
         elapsed = time.monotonic() - self._start
         expected = self._longest.get(state, 0.0)
-        if self.runs_done and elapsed + expected > self.options.max_time:
+        if self.runs_done and elapsed + expected > self.options.max_time and not whatever_the_time:
             raise OutOfTime
         about = f", {state}, about {expected:.0f} s" if expected else f", {state}"
         self.say(f"run {self.runs_done + 1}: {'edited' if overlay else 'as it stands'}{about}")
@@ -223,6 +226,11 @@ class Lab:
             cut_short = True
         return self._judgement(candidate, runs, cut_short)
 
+    def rejudge(self, candidate: Candidate, judgement: Judgement) -> Judgement:
+        """Judge a candidate by runs that were made for another one, which did the same."""
+        runs = {command: judgement.runs[_shown(command)] for command in self.options.commands}
+        return self._judgement(candidate, runs, judgement.cut_short)
+
     def _candidate_runs(
         self, command: tuple[str, ...], candidate: Candidate, into: list[Run], warm: bool
     ) -> str | None:
@@ -258,13 +266,13 @@ class Lab:
     ) -> Judgement:
         verdicts = {}
         failure: tuple[str, ...] = ()
-        never = sorted(path for path in candidate.files if os.path.normpath(path) not in _executed(*runs.values()))
+        never = sorted(path for path in candidate.files if real(path) not in _executed(*runs.values()))
         message = f"no process executed {', '.join(never)}: what the edit does is not shown by this command"
         missing = [Check("text", Outcome.UNVERIFIED, message)] if never else []
         for command, some in runs.items():
             # A file that only one of several commands executes is verified by that one.
             ran = _executed(some)
-            texts = {path: digest(data) for path, data in candidate.files.items() if os.path.normpath(path) in ran}
+            texts = {path: digest(data) for path, data in candidate.files.items() if real(path) in ran}
             expected = Expected(
                 renames=candidate.renames,
                 options=candidate.options,
@@ -292,17 +300,11 @@ def digest(data: bytes) -> str:
 def unexecuted(candidate: Candidate, judgement: Judgement) -> set[str]:
     """The edited files that no process of any command executed."""
     ran = _executed(*judgement.runs.values())
-    return {path for path in candidate.files if os.path.normpath(path) not in ran}
+    return {path for path in candidate.files if real(path) not in ran}
 
 
 def _executed(*runs: Sequence[Run]) -> set[str]:
-    return {
-        os.path.normpath(path)
-        for some in runs
-        for run in some
-        for process in run.processes
-        for path in process.overlaid
-    }
+    return {real(path) for some in runs for run in some for process in run.processes for path in process.overlaid}
 
 
 def _cold(runs: Sequence[Run]) -> int:

@@ -1,0 +1,493 @@
+"""The loop behind ``apply --verify`` and ``try``: measure, plan, run under the overlay, judge, write, confirm."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from warpfix.errors import EXIT_FINDINGS, EXIT_OK, WarpfixError
+from warpfix.files import CannotWrite, Change, SourceFile, changes, write_all
+from warpfix.findings import KernelRename
+from warpfix.measure.profile import Load, Profile, Run
+from warpfix.plan import Dropped, Plan, Planned, render
+from warpfix.project import find_root
+from warpfix.verify.compare import Expected, compare, real
+from warpfix.verify.interface import check_interface
+from warpfix.verify.lab import Candidate, Judgement, Lab, OutOfTime, VerifyOptions, unexecuted
+from warpfix.verify.patch import Patched, infer_renames
+from warpfix.verify.text import judgement_lines
+from warpfix.verify.verdict import Check, Outcome, Status, judge, totals
+
+__all__ = ["Applied", "Proposal", "VerifyOptions", "apply_verified", "try_patch"]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What the rules and the plan propose for a measured command."""
+
+    plan: Plan
+    sources: Mapping[str, SourceFile]
+    """Path to the file as read, for every path that the plan edits."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """A fix that the verification dropped, and why, in words."""
+
+    planned: Planned
+    reason: str
+    invariant: str = ""
+    """The invariant that it breaks, if it does."""
+
+
+# --- try ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The outcome of ``try``."""
+
+    judgement: Judgement
+    renames: tuple[KernelRename, ...]
+    touched: Mapping[str, str]
+
+    @property
+    def good(self) -> bool:
+        """Whether the patch may be applied."""
+        return self.judgement.status is Status.GOOD
+
+    def lines(self) -> list[str]:
+        """The report as text."""
+        lines = [f"verdict: {self.judgement.status.value}: {self.judgement.reason()}"]
+        lines += judgement_lines(self.judgement)
+        if self.renames:
+            lines += ["", "taken for moved, because name, parameters and body are equal:"]
+            lines += [f"  {one.old_qualname} -> {one.new_qualname} ({Path(one.path).name})" for one in self.renames]
+        lines += _touched_lines(self.touched)
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report for machines."""
+        return {
+            "status": self.judgement.status.value,
+            "reason": self.judgement.reason(),
+            "commands": {command: verdict.to_dict() for command, verdict in self.judgement.verdicts.items()},
+            "renames": [[one.path, one.old_qualname, one.new_qualname] for one in self.renames],
+            "files_written_by_the_command": dict(self.touched),
+        }
+
+
+def try_patch(
+    patched: Patched,
+    options: VerifyOptions,
+    *,
+    cwd: str,
+    about: frozenset[str] = frozenset(),
+    say: Callable[[str], None] = lambda line: None,
+) -> Tried:
+    """Judge a patch; nothing is written.
+
+    Args:
+        patched: The files before and after.
+        options: Commands, samples and limits.
+        cwd: Where the commands run.
+        about: Warp options that the patch changes on purpose.
+        say: Told in one line what is about to happen.
+
+    Raises:
+        WarpfixError: The command fails as it stands, does not end, or can't be observed.
+    """
+    before = {path: _decode(path, data) for path, data in patched.before.items()}
+    after = {path: _decode(path, data) for path, data in patched.after.items()}
+    with Lab(options, cwd, say) as lab:
+        _announce(lab)
+        root = find_root(cwd) or cwd
+        broken = _compile_check(after)
+        if broken is not None:
+            lab.measure_baseline()
+            return Tried(_refused(lab, broken), (), {})
+        renames = infer_renames(before, after)
+        lab.measure_baseline(root)
+        checks = [check_interface(before, after, _star_importers(root)), *_written_sources(lab)]
+        candidate = Candidate(patched.after, patched.before, renames, about, tuple(checks))
+        judgement = lab.judge(candidate)
+        return Tried(judgement, _launched(renames, judgement), lab.touched)
+
+
+def _refused(lab: Lab, check: Check) -> Judgement:
+    import shlex
+
+    runs = [run for some in lab.baseline.values() for run in some]
+    verdict = judge([check], totals(runs), totals(()))
+    return Judgement(Status.INVALID, {shlex.join(lab.options.commands[0]): verdict}, {})
+
+
+def _launched(renames: Iterable[KernelRename], judgement: Judgement) -> tuple[KernelRename, ...]:
+    """Of everything that moved, the kernels that the commands built."""
+    built = {
+        (real(kernel.definition.path), kernel.definition.qualname)
+        for runs in judgement.runs.values()
+        for run in runs
+        for load in run.loads
+        for kernel in load.kernels
+    }
+    return tuple(one for one in renames if (real(one.path), one.new_qualname) in built)
+
+
+# --- apply --verify ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Applied:
+    """The outcome of ``apply --verify``, filled in as it goes on."""
+
+    status: str = "nothing-to-do"
+    """``written``, ``nothing-to-do``, ``refused`` (no good verdict) or ``undone`` (the real tree disagreed)."""
+    kept: tuple[Planned, ...] = ()
+    left: list[Left] = field(default_factory=list)
+    dropped: tuple[Dropped, ...] = ()
+    judgement: Judgement | None = None
+    refused: list[Judgement] = field(default_factory=list)
+    baseline: Mapping[tuple[str, ...], Profile] = field(default_factory=dict)
+    written: tuple[str, ...] = ()
+    confirmed: str = ""
+    touched: Mapping[str, str] = field(default_factory=dict)
+    root: str = ""
+
+    @property
+    def exit_status(self) -> int:
+        """0: written, or nothing to do; 1: there was a candidate, and it was not good."""
+        return EXIT_OK if self.status in ("written", "nothing-to-do") else EXIT_FINDINGS
+
+
+def apply_verified(
+    propose: Callable[[Profile], Proposal],
+    options: VerifyOptions,
+    *,
+    cwd: str,
+    say: Callable[[str], None] = lambda line: None,
+) -> Applied:
+    """Measure, plan, judge what the plan proposes, and write what is good.
+
+    Args:
+        propose: From a profile of the commands as they stand to a plan for them.
+        options: Commands, samples and limits.
+        cwd: Where the commands run.
+        say: Told in one line what is about to happen.
+
+    Raises:
+        WarpfixError: The command fails as it stands, does not end or can't be observed; or a file can't be written.
+    """
+    with Lab(options, cwd, say) as lab:
+        _announce(lab)
+        root = find_root(cwd) or cwd
+        result = Applied(root=root)
+        result.baseline = lab.measure_baseline(root)
+        result.touched = lab.touched
+        proposal = propose(_together(result.baseline, options))
+        result.dropped = proposal.plan.dropped
+        kept = list(proposal.plan.kept)
+        if not kept:
+            return result
+        loop = _Loop(lab, proposal, result, root)
+        result.kept, result.judgement = loop.settle(kept)
+        if not result.kept or result.judgement is None or result.judgement.status is not Status.GOOD:
+            result.status = "refused"
+            return result
+        _write_and_confirm(lab, proposal, result, loop.candidate(list(result.kept)))
+        return result
+
+
+def _together(profiles: Mapping[tuple[str, ...], Profile], options: VerifyOptions) -> Profile:
+    """One profile for the plan: what any of the commands does counts."""
+    first = profiles[options.commands[0]]
+    if len(profiles) == 1:
+        return first
+    runs = []
+    for state in ("cold", "warm"):
+        some = [next(run for run in profile.runs if run.state == state) for profile in profiles.values()]
+        processes = tuple(process for run in some for process in run.processes)
+        runs.append(Run(state, 0, sum(run.wall for run in some), "", "", processes))
+    return Profile(first.command, first.cwd, first.target, tuple(runs), first.environment)
+
+
+class _Loop:
+    """Finds the largest set of fixes with a good verdict: drops what breaks an invariant and what gains nothing."""
+
+    def __init__(self, lab: Lab, proposal: Proposal, result: Applied, root: str) -> None:
+        self.lab = lab
+        self.proposal = proposal
+        self.result = result
+        self.importers = list(_star_importers(root))
+
+    def settle(self, kept: list[Planned]) -> tuple[tuple[Planned, ...], Judgement | None]:
+        judgement: Judgement | None = None
+        while kept:
+            candidate = self.candidate(kept)
+            judgement = self.lab.judge(candidate)
+            if judgement.status is Status.INVALID:
+                self.result.refused.append(judgement)
+                culprit, because = self.culprit(kept, judgement)
+                broken = because.checks(Outcome.BROKEN)
+                invariant = broken[0].invariant if broken else ""
+                self.drop(kept, culprit, f"it breaks an invariant: {because.reason()}", invariant)
+                continue
+            never = unexecuted(candidate, judgement)
+            unseen = [planned for planned in kept if never & set(planned.fix.edits)]
+            if unseen and judgement.runs:
+                names = ", ".join(sorted(Path(path).name for path in never))
+                for planned in unseen:
+                    self.drop(kept, planned, f"no process of the command executed {names}: nothing can be proved of it")
+                if kept and self.candidate(kept).files == {p: d for p, d in candidate.files.items() if p not in never}:
+                    # What was dropped never ran: the runs are evidence for the rest as they are.
+                    judgement = self.lab.rejudge(self.candidate(kept), judgement)
+                else:
+                    continue
+            if judgement.status is not Status.GOOD:
+                return tuple(kept), judgement
+            useless = self.useless(kept, judgement)
+            if not useless:
+                return tuple(kept), judgement
+            for planned in useless:
+                self.drop(kept, planned, "without it the command builds no more, and generates no more")
+        return (), judgement
+
+    def candidate(self, kept: Sequence[Planned]) -> Candidate:
+        sources = {path: source.text for path, source in self.proposal.sources.items()}
+        texts = render(Plan(tuple(kept), ()), sources)
+        planned = changes(self.proposal.sources, texts)
+        old = {change.path: sources[change.path] for change in planned}
+        new = {change.path: texts[change.path] for change in planned}
+        checks = [check_interface(old, new, self.importers), *_written_sources(self.lab)]
+        return Candidate(
+            files={change.path: change.after for change in planned},
+            originals={change.path: change.before for change in planned},
+            renames=tuple(dict.fromkeys(rename for one in kept for rename in one.fix.renames)),
+            options=frozenset(option for one in kept for option in one.fix.options),
+            checks=tuple(checks),
+        )
+
+    def drop(self, kept: list[Planned], planned: Planned, reason: str, invariant: str = "") -> None:
+        kept.remove(planned)
+        self.result.left.append(Left(planned, reason, invariant))
+
+    def culprit(self, kept: Sequence[Planned], judgement: Judgement) -> tuple[Planned, Judgement]:
+        """The fix that breaks the invariant, by halves; and the judgement that shows it."""
+        suspects = list(kept)
+        while len(suspects) > 1:
+            half = suspects[: len(suspects) // 2]
+            try:
+                alone = self.lab.try_once(self.candidate(half))
+            except OutOfTime:
+                break
+            if alone.status is Status.INVALID:
+                suspects, judgement = half, alone
+            else:
+                suspects = suspects[len(half) :]
+        return suspects[-1], judgement
+
+    def useless(self, kept: Sequence[Planned], judgement: Judgement) -> list[Planned]:
+        """Fixes without which the counts are as good: by module where the counts tell, else by leaving one out."""
+        if len(kept) == 1:
+            return []
+        gained = _gained(kept, self.lab.baseline, judgement)
+        doubtful = [planned for planned in kept if planned not in gained]
+        found = []
+        for planned in doubtful:
+            rest = [one for one in kept if one is not planned and one not in found]
+            if not rest:
+                continue
+            try:
+                without = self.lab.try_once(self.candidate(rest))
+            except OutOfTime:
+                break
+            if without.status is Status.INVALID:
+                continue
+            if not _worse(without, judgement):
+                found.append(planned)
+        return found
+
+
+def _gained(
+    kept: Sequence[Planned], baseline: Mapping[tuple[str, ...], Sequence[Run]], judgement: Judgement
+) -> list[Planned]:
+    """The fixes whose own modules show the gain: builds that their kernels caused, or modules, that are gone."""
+    before = [load for runs in baseline.values() for load in runs[0].builds]
+    after = [load for runs in judgement.runs.values() if runs for load in runs[0].builds]
+    names_before, names_after = {load.module for load in before}, {load.module for load in after}
+    landed: dict[str, int] = {}
+    moves: list[tuple[Planned, set[str], set[str], int, int]] = []
+    for planned in kept:
+        old = {(real(rename.path), rename.old_qualname) for rename in planned.fix.renames}
+        new = {(real(rename.path), rename.new_qualname) for rename in planned.fix.renames}
+        old_modules = {load.module for load in before if _holds(load, old)}
+        new_modules = {load.module for load in after if _holds(load, new)}
+        for module in new_modules:
+            landed[module] = landed.get(module, 0) + 1
+        moves.append((planned, old_modules, new_modules, _caused(before, old), _caused(after, new)))
+    gained = []
+    for planned, old_modules, new_modules, caused, still in moves:
+        gone = old_modules - names_after
+        shared = all(module in names_before or landed[module] > 1 for module in new_modules)
+        if (gone and new_modules and shared) or caused > still:
+            gained.append(planned)
+    return gained
+
+
+def _holds(load: Load, definitions: Collection[tuple[str, str]]) -> bool:
+    return any((real(kernel.definition.path), kernel.definition.qualname) in definitions for kernel in load.kernels)
+
+
+def _caused(loads: Iterable[Load], definitions: Collection[tuple[str, str]]) -> int:
+    """How many builds of a module that was built before were caused by the definition of one of these kernels."""
+    count = 0
+    for load in loads:
+        if load.cause.kind == "first-load" or load.cause.line is None:
+            continue
+        lines = {
+            (kernel.definition.path, kernel.definition.line)
+            for kernel in load.kernels
+            if (real(kernel.definition.path), kernel.definition.qualname) in definitions
+        }
+        count += (load.cause.line.path, load.cause.line.line) in lines
+    return count
+
+
+def _worse(without: Judgement, with_it: Judgement) -> bool:
+    """Whether leaving a fix out costs builds or bytes in some command."""
+    for command, verdict in without.verdicts.items():
+        full = with_it.verdicts[command]
+        for name in ("builds", "generated_bytes", "lto_artifacts"):
+            some, all_ = getattr(verdict.after, name), getattr(full.after, name)
+            if some and all_ and min(some) > max(all_):
+                return True
+    return False
+
+
+def _write_and_confirm(lab: Lab, proposal: Proposal, result: Applied, candidate: Candidate) -> None:
+    """Write, run the real tree cold once, and undo the write where it does not do what was measured."""
+    planned = [Change(path, candidate.originals[path], data) for path, data in sorted(candidate.files.items())]
+    by_root: dict[str, list[Change]] = {}
+    for change in planned:
+        by_root.setdefault(find_root(change.path) or result.root, []).append(change)
+    done: list[tuple[str, list[Change]]] = []
+    try:
+        for root, some in by_root.items():
+            write_all(some, root)
+            done.append((root, some))
+        problem = _disagreement(lab, result, candidate)
+    except BaseException:
+        _undo(done)
+        raise
+    if problem is not None:
+        _undo(done)
+        result.status, result.confirmed = "undone", problem
+        return
+    result.status = "written"
+    result.written = tuple(change.path for change in planned)
+    result.confirmed = "one cold run of the written files gives the same counts, launches and output"
+
+
+def _undo(done: Sequence[tuple[str, Sequence[Change]]]) -> None:
+    for root, some in reversed(done):
+        try:
+            write_all([Change(change.path, change.after, change.before) for change in some], root)
+        except CannotWrite as error:
+            raise CannotWrite(f"the write could not be undone: {error}") from error
+
+
+def _disagreement(lab: Lab, result: Applied, candidate: Candidate) -> str | None:
+    """What the written tree does otherwise than the edited program did, in words; None if nothing."""
+    assert result.judgement is not None
+    for command, runs in zip(lab.options.commands, result.judgement.runs.values(), strict=True):
+        try:
+            real = lab.cold(command, None, whatever_the_time=True)
+        except WarpfixError as error:
+            return f"after writing, {str(error).splitlines()[0]}"
+        counts = {len(run.builds) for run in runs if run.state == "cold"}
+        if len(real.builds) not in counts:
+            return f"the written files give {len(real.builds)} builds, the edited program gave {_some(counts)}"
+        expected = Expected(
+            renames=candidate.renames, options=candidate.options, accept_stdout=lab.options.accept_stdout
+        )
+        verdict = compare(lab.baseline[command], [real], expected)
+        if verdict.status in (Status.INVALID, Status.UNVERIFIED):
+            return f"the written files do otherwise than the edited program did: {verdict.reason()}"
+    return None
+
+
+def _some(counts: Collection[int]) -> str:
+    return " or ".join(str(count) for count in sorted(counts))
+
+
+# --- shared ------------------------------------------------------------------------------------------------------
+
+
+def _announce(lab: Lab) -> None:
+    """How many runs are planned is said before the first, on stderr."""
+    count = len(lab.options.commands)
+    commands = "" if count == 1 else f" of each of {count} commands"
+    samples = lab.options.samples
+    print(
+        f"warpfix: up to {lab.planned} runs are planned{commands}: {samples} cold and {samples} warm of the program as "
+        f"it stands, as many of the edited one, and one after writing; at most {lab.options.max_time / 60:.0f} minutes",
+        file=sys.stderr,
+    )
+
+
+def _decode(path: str, data: bytes) -> str:
+    import importlib.util
+
+    try:
+        return importlib.util.decode_source(data)
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise WarpfixError(f"{path}: can't be read as Python: {error}") from error
+
+
+def _compile_check(texts: Mapping[str, str]) -> Check | None:
+    for path, text in texts.items():
+        try:
+            compile(text, path, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            line = getattr(error, "lineno", None)
+            where = f" line {line}" if line else ""
+            message = f"the edited {Path(path).name} does not compile:{where} {getattr(error, 'msg', error)}"
+            return Check("program", Outcome.BROKEN, message)
+    return None
+
+
+def _star_importers(root: str) -> Iterable[tuple[str, str]]:
+    """The project's files that star-import something."""
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if not name.startswith(".") and name != "__pycache__"]
+        for name in files:
+            if name.endswith(".py"):
+                path = Path(folder, name)
+                try:
+                    data = path.read_bytes()
+                except OSError:
+                    continue
+                if b"*" in data and b"import" in data:
+                    yield str(path), data.decode("utf-8", "replace")
+
+
+def _written_sources(lab: Lab) -> list[Check]:
+    """A command that writes sources of the project measures a moving target."""
+    sources = sorted(path for path in lab.touched if path.endswith((".py", ".pyw", ".toml", ".cfg")))
+    if not sources:
+        return []
+    message = f"the command itself writes {', '.join(sources)}: it is not the same program in two runs"
+    return [Check("text", Outcome.UNVERIFIED, message)]
+
+
+def _touched_lines(touched: Mapping[str, str]) -> list[str]:
+    if not touched:
+        return []
+    lines = ["", "files in the project that the command writes:"]
+    shown = list(touched.items())[:20]
+    lines += [f"  {path} ({how})" for path, how in shown]
+    return lines + ([f"  and {len(touched) - 20} more"] if len(touched) > 20 else [])
