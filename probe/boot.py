@@ -4,20 +4,24 @@ import json
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
+
 
 class Probe:
     """Everything that the probe keeps in one process."""
 
     def __init__(self, config, log):
-        # type: (dict[str, object], object) -> None
+        # type: (dict[str, Any], Any) -> None
         from . import kernels, launches, lifecycle, modules, sequence
         from .caches import Caches
 
         self.config = config
         self.log = log
         self.printed = 0
-        self.context = None  # type: object
-        self.config_module = None  # type: object
+        self.context = None  # type: Any
+        self.config_module = None  # type: Any
         self.ended = False
         self.leave = os._exit
         self.caches = Caches(config["caches"], lambda choice, place, via: log.event("cache", choice=choice, via=via))
@@ -45,7 +49,7 @@ class Probe:
         )
 
     def end(self, how, reason=None):
-        # type: (str, object) -> None
+        # type: (str, Any) -> None
         """Write what is still in memory. Called once per process."""
         if self.ended:
             return
@@ -101,7 +105,7 @@ def start(folder):
 
 
 def _overlay(files, log):
-    # type: (dict[str, str], object) -> None
+    # type: (dict[str, str], Any) -> None
     """Serve edited files from the start; a fault here is said, for then the run proves nothing."""
     try:
         from . import overlay

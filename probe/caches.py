@@ -4,12 +4,16 @@ import functools
 import hashlib
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
+
 
 class Caches:
     """The mapping. ``record`` is told each new choice."""
 
     def __init__(self, root, record):
-        # type: (str, object) -> None
+        # type: (str, Any) -> None
         self.root = os.path.realpath(root)
         self.record = record
         self.seen = {}  # type: dict[str, str]
@@ -21,7 +25,7 @@ class Caches:
         return full == self.root or full.startswith(self.root + os.sep)
 
     def map(self, choice, via):
-        # type: (object, str) -> object
+        # type: (Any, str) -> Any
         """The private place for a chosen folder; what is private already, or no path, comes back as it is."""
         try:
             path = os.fspath(choice)
@@ -45,7 +49,7 @@ class Caches:
 
 
 def install(build, caches):
-    # type: (object, Caches) -> None
+    # type: (Any, Caches) -> None
     """Map what ``init_kernel_cache`` is given, by argument or by WARP_CACHE_PATH (the program may set it itself)."""
     original = getattr(build, "init_kernel_cache", None)
     if original is None:
@@ -53,7 +57,7 @@ def install(build, caches):
 
     @functools.wraps(original)
     def init_kernel_cache(path=None):
-        # type: (object) -> object
+        # type: (Any) -> Any
         if path is not None:
             return original(caches.map(path, "init_kernel_cache"))
         chosen = os.environ.get("WARP_CACHE_PATH")

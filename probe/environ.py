@@ -3,20 +3,24 @@
 import functools
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
+
 
 def keeper(folder, kept):
-    # type: (str, dict[str, str]) -> object
+    # type: (str, dict[str, str]) -> Any
     """A function that returns a copy of an environment with the injected folder first and the caches private."""
 
     def keep(env):
-        # type: (object) -> object
+        # type: (Any) -> Any
         if env is None:
             return None
         binary = any(isinstance(key, bytes) for key in env)
         new = dict(env)
 
         def name(text):
-            # type: (str) -> object
+            # type: (str) -> Any
             return os.fsencode(text) if binary else text
 
         def put(key, value):
@@ -41,11 +45,11 @@ def keeper(folder, kept):
 
 
 def command_keeper(folder):
-    # type: (str) -> object
-    """A function that keeps the probe in a command that sets PYTHONPATH literally: ``env PYTHONPATH=src python x.py``."""
+    # type: (str) -> Any
+    """A function that keeps the probe in a command that sets PYTHONPATH: ``env PYTHONPATH=src python x.py``."""
 
     def keep(args):
-        # type: (object) -> object
+        # type: (Any) -> Any
         if not isinstance(args, (list, tuple)) or not args:
             return args
         try:
@@ -69,7 +73,7 @@ def command_keeper(folder):
 
 
 def install(folder, kept, before_exec):
-    # type: (str, dict[str, str], object) -> None
+    # type: (str, dict[str, str], Any) -> None
     """Wrap every way in which Python starts a program with a given environment."""
     keep = keeper(folder, kept)
     keep_command = command_keeper(folder)
@@ -80,7 +84,7 @@ def install(folder, kept, before_exec):
 
     @functools.wraps(start)
     def __init__(self, args, *rest, **kwargs):
-        # type: (object, object, object, object) -> None
+        # type: (Any, Any, Any, Any) -> None
         # Popen(args, bufsize, executable, stdin, stdout, stderr, preexec_fn, close_fds, shell, cwd, env, ...)
         if kwargs.get("env") is not None:
             kwargs["env"] = keep(kwargs["env"])
@@ -88,7 +92,7 @@ def install(folder, kept, before_exec):
             rest = rest[:9] + (keep(rest[9]),) + rest[10:]
         start(self, keep_command(args), *rest, **kwargs)
 
-    subprocess.Popen.__init__ = __init__
+    subprocess.Popen.__init__ = __init__  # type: ignore[method-assign]
 
     def wrap_exec(name):
         # type: (str) -> None
@@ -98,7 +102,7 @@ def install(folder, kept, before_exec):
 
         @functools.wraps(original)
         def run(path, args, env):
-            # type: (object, object, object) -> object
+            # type: (Any, Any, Any) -> Any
             before_exec()
             return original(path, keep_command(args), keep(env))
 
@@ -112,7 +116,7 @@ def install(folder, kept, before_exec):
 
         @functools.wraps(original)
         def run(path, args):
-            # type: (object, object) -> object
+            # type: (Any, Any) -> Any
             before_exec()
             return original(path, keep_command(args))
 
@@ -127,7 +131,7 @@ def install(folder, kept, before_exec):
             continue
 
         def spawn(path, argv, env, _original=original, **kwargs):
-            # type: (object, object, object, object, object) -> object
+            # type: (Any, Any, Any, Any, Any) -> Any
             return _original(path, keep_command(argv), keep(env), **kwargs)
 
         setattr(os, name, functools.wraps(original)(spawn))

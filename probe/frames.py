@@ -3,6 +3,10 @@
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
+
 _PROBE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _skip = [_PROBE]  # type: list[str]
 
@@ -26,13 +30,13 @@ def is_internal(filename):
 
 
 def user_line(depth=1, outside=()):
-    # type: (int, object) -> object
+    # type: (int, Any) -> Any
     """(path, line, function) of the first user frame from ``depth`` callers up, or None.
 
     ``outside`` holds function names to step over once a user frame was found in them: the factory around a kernel.
     """
     try:
-        frame = sys._getframe(depth + 1)
+        frame = sys._getframe(depth + 1)  # type: Any
     except ValueError:
         return None
     inner = None

@@ -6,12 +6,16 @@ import sys
 
 from . import caches, frames, kernels, launches, modules, options, output
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
+
 CONTEXTS = ("warp._src.context", "warp.context")
 """Where Warp keeps its context module: since 1.10, and before."""
 
 
 def install(context, probe):
-    # type: (object, object) -> bool
+    # type: (Any, Any) -> bool
     """Hook one executed context module; False if it is only a shim for the real one."""
     module_class = getattr(context, "Module", None)
     if module_class is None or module_class.__module__ != context.__name__:
@@ -25,16 +29,16 @@ def install(context, probe):
     probe.context = context
     probe.config_module = config
     probe.log.event("warp", version=str(getattr(config, "version", "?")), context=context.__name__, package=package)
-    for name, put in (
-        ("caches", lambda: caches.install(build, probe.caches)),
-        ("options", lambda: options.install(context, config, probe)),
-        ("kernels", lambda: kernels.install(context, probe)),
-        ("modules", lambda: modules.install(context, build, codegen, probe)),
-        ("launches", lambda: launches.install(context, probe)),
-        ("output", lambda: output.install(context, probe)),
-    ):
+    for name, put, given in (
+        ("caches", caches.install, (build, probe.caches)),
+        ("options", options.install, (context, config, probe)),
+        ("kernels", kernels.install, (context, probe)),
+        ("modules", modules.install, (context, build, codegen, probe)),
+        ("launches", launches.install, (context, probe)),
+        ("output", output.install, (context, probe)),
+    ):  # type: str, Any, Any
         try:
-            put()
+            put(*given)
         except Exception as error:
             probe.log.fault("hook " + name, error)
     return True

@@ -1,18 +1,23 @@
 """Calls back when Warp's context module has been executed, before anything else sees it."""
 
+import contextlib
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
 
 
 class _Finder:
     """Finds nothing itself: lets the others find Warp's context module and wraps its execution, once."""
 
     def __init__(self, names, callback):
-        # type: (tuple[str, ...], object) -> None
+        # type: (tuple[str, ...], Any) -> None
         self.names = names
         self.callback = callback
 
     def find_spec(self, name, path=None, target=None):
-        # type: (str, object, object) -> object
+        # type: (str, Any, Any) -> Any
         if name not in self.names:
             return None
         for finder in sys.meta_path:
@@ -23,31 +28,27 @@ class _Finder:
                 break
         else:
             return None
-        loader = spec.loader
+        loader = spec.loader  # type: Any
         execute = getattr(loader, "exec_module", None)
         if execute is None:
             return spec
 
         def exec_module(module):
-            # type: (object) -> None
+            # type: (Any) -> None
             execute(module)
-            try:
+            with contextlib.suppress(AttributeError):
                 del loader.exec_module
-            except AttributeError:
-                pass
             if self.callback(module) and self in sys.meta_path:
                 sys.meta_path.remove(self)
 
-        try:
-            # On the instance: the loader keeps its type, as programs that look at __loader__ expect.
+        # On the instance: the loader keeps its type, as programs that look at __loader__ expect.
+        with contextlib.suppress(AttributeError):
             loader.exec_module = exec_module
-        except AttributeError:
-            pass
         return spec
 
 
 def when_executed(names, callback):
-    # type: (tuple[str, ...], object) -> None
+    # type: (tuple[str, ...], Any) -> None
     """Call ``callback(module)`` after any of ``names`` ran; it returns True when it has what it waited for."""
     for name in names:
         module = sys.modules.get(name)

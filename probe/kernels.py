@@ -6,11 +6,15 @@ import sys
 
 from . import frames
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
+
 _DEF = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]", re.M)
 
 
 def definition(func, source=""):
-    # type: (object, str) -> tuple[str, int]
+    # type: (Any, str) -> tuple[str, int]
     """(path, line of the ``def``) of a function; Python's own first line is that of its first decorator."""
     code = getattr(func, "__code__", None)
     if code is None:
@@ -23,7 +27,7 @@ def definition(func, source=""):
 
 
 def describe(kernel):
-    # type: (object) -> dict[str, object]
+    # type: (Any) -> dict[str, Any]
     """A kernel's identity for the log."""
     func = kernel.func
     path, line = definition(func, getattr(kernel.adj, "source", "") or "")
@@ -34,14 +38,14 @@ class Constructions:
     """Counts kernel constructions by definition; each definition is logged once, counts at the end and now and then."""
 
     def __init__(self, probe):
-        # type: (object) -> None
+        # type: (Any) -> None
         self.probe = probe
         self.counts = {}  # type: dict[str, int]
-        self.seen = set()  # type: set[object]
+        self.seen = set()  # type: set[Any]
         self.dirty = 0
 
     def made(self, kernel):
-        # type: (object) -> None
+        # type: (Any) -> None
         """Note that a kernel object was made."""
         data = describe(kernel)
         site = "%s:%d" % (data["path"], data["line"])
@@ -66,7 +70,7 @@ class Constructions:
 
 
 def install(context, probe):
-    # type: (object, object) -> None
+    # type: (Any, Any) -> None
     """Hook Kernel.__init__, and Module.mark_modified for the overloads: adding one always ends there, and nothing on
     the way is called once per launch."""
     kernel_class = context.Kernel
@@ -74,7 +78,7 @@ def install(context, probe):
 
     @functools.wraps(original)
     def __init__(self, *args, **kwargs):
-        # type: (object, object, object) -> None
+        # type: (Any, Any, Any) -> None
         original(self, *args, **kwargs)
         try:
             probe.constructions.made(self)
@@ -88,7 +92,7 @@ def install(context, probe):
 
     @functools.wraps(mark)
     def mark_modified(self):
-        # type: (object) -> object
+        # type: (Any) -> Any
         try:
             frame = sys._getframe(1)
             if frame.f_code.co_name in ("add_overload", "_add_normalized_overload"):
@@ -99,7 +103,7 @@ def install(context, probe):
                         "overload",
                         module=self.name,
                         sig=signature,
-                        line=frames.user_line(1),
+                        used=frames.user_line(1),
                         **describe(kernel)
                     )
         except Exception as error:

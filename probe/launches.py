@@ -1,9 +1,9 @@
 """Records every launch: its signature interned, its order kept.
 
-Hooked below ``wp.launch``, not around it: the tape and Warp's warnings look at the caller's frame, which must stay the
-program's own. On the CPU that is ``invoke`` (1.8 and newer), which launches, recorded commands and tape replay all pass;
-elsewhere it is where ``launch`` asks the loaded module for the kernel's entry points. What a launch looks like is read from
-the frame of ``launch`` only when it is new: touching a frame costs more than all the rest.
+Hooked below ``wp.launch``, not around it: the tape and Warp's warnings look at the caller's frame, which must stay
+the program's own. On the CPU that is ``invoke`` (where this Warp has it), which launches, recorded commands and tape
+replay all pass; elsewhere it is where ``launch`` asks the loaded module for the kernel's entry points. What a launch
+looks like is read from the frame of ``launch`` only when it is new: touching a frame costs more than all the rest.
 """
 
 import functools
@@ -13,16 +13,20 @@ import weakref
 
 from . import frames, kernels
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
+
 _CHECKED = 64
 """How often ``max_blocks``, which Warp ignores on the CPU, is read for a launch that looks like one seen before."""
 
 
 class _Thread(threading.local):
-    command = None  # type: object
+    command = None  # type: Any
 
 
 def install(context, probe):
-    # type: (object, object) -> None
+    # type: (Any, Any) -> None
     """Hook the ways to a launch that this version of Warp has."""
     thread = _Thread()
     below = [name for name in ("invoke", "invoke_cpu_blocks") if hasattr(context, name)]
@@ -34,14 +38,14 @@ def install(context, probe):
 
 
 def _hook_invoke(context, name, probe, thread):
-    # type: (object, str, object, _Thread) -> None
+    # type: (Any, str, Any, _Thread) -> None
     """``invoke(kernel, hooks, params, adjoint)`` runs a kernel on the CPU; ``params[0]`` holds the launch's bounds."""
     original = getattr(context, name)
     sequence = probe.sequence
 
     @functools.wraps(original)
     def invoke(kernel, hooks, params, adjoint):
-        # type: (object, object, list[object], bool) -> object
+        # type: (Any, Any, list[Any], bool) -> Any
         try:
             entry = hooks._warpfix[bytes(params[0]), adjoint, thread.command is None]
             if entry[1]:
@@ -58,7 +62,7 @@ def _hook_invoke(context, name, probe, thread):
 
 
 def _look(context, probe, thread, kernel, hooks, params, adjoint):
-    # type: (object, object, _Thread, object, object, list[object], bool) -> object
+    # type: (Any, Any, _Thread, Any, Any, list[Any], bool) -> Any
     """The [signature id, checks left] of a launch on the CPU, read from the launching frame."""
     try:
         table = probe.signatures.table(hooks)
@@ -67,7 +71,7 @@ def _look(context, probe, thread, kernel, hooks, params, adjoint):
             where = command.module_exec
             dim, block_dim, max_blocks = _shape(params[0]), getattr(command, "block_dim", None), command.max_blocks
         else:
-            frame = sys._getframe(2)
+            frame = sys._getframe(2)  # type: Any
             while frame is not None and frame.f_code is not context.launch.__code__:
                 frame = frame.f_back if frames.is_internal(frame.f_code.co_filename) else None
             values = frame.f_locals if frame is not None else {}
@@ -92,13 +96,13 @@ def _look(context, probe, thread, kernel, hooks, params, adjoint):
 
 
 def _shape(bounds):
-    # type: (object) -> tuple[int, ...]
+    # type: (Any) -> tuple[int, ...]
     shape = tuple(bounds.shape)
     return shape[: bounds.ndim] if hasattr(bounds, "ndim") else shape
 
 
 def _hook_entry_points(context, probe, cpu_elsewhere):
-    # type: (object, object, bool) -> None
+    # type: (Any, Any, bool) -> None
     """ModuleExec.get_kernel_hooks: each ``wp.launch`` asks it, on any device, right before it runs the kernel."""
     module_exec = context.ModuleExec
     original = module_exec.get_kernel_hooks
@@ -108,7 +112,7 @@ def _hook_entry_points(context, probe, cpu_elsewhere):
 
     @functools.wraps(original)
     def get_kernel_hooks(self, kernel):
-        # type: (object, object) -> object
+        # type: (Any, Any) -> Any
         hooks = original(self, kernel)
         if cpu_elsewhere and self.device.is_cpu:
             return hooks
@@ -138,7 +142,7 @@ def _hook_entry_points(context, probe, cpu_elsewhere):
 
         @functools.wraps(init)
         def __init__(self, *args, **kwargs):
-            # type: (object, object, object) -> None
+            # type: (Any, Any, Any) -> None
             init(self, *args, **kwargs)
             if not getattr(self.device, "is_cpu", True) and module_exec.get_kernel_hooks is original:
                 module_exec.get_kernel_hooks = get_kernel_hooks
@@ -148,14 +152,14 @@ def _hook_entry_points(context, probe, cpu_elsewhere):
         module_exec.get_kernel_hooks = get_kernel_hooks
 
     capture = sys.modules.get(context.__name__.rsplit(".", 1)[0] + ".apic.capture")
-    recorder = getattr(capture, "APICapture", None)
+    recorder = getattr(capture, "APICapture", None)  # type: Any
     build = getattr(recorder, "build_launch_info", None)
     if build is None:
         return
 
     @functools.wraps(build)
     def build_launch_info(self, kernel, where, hooks, params, fwd_args, adjoint, *args, **kwargs):
-        # type: (object, object, object, object, list[object], object, bool, object, object) -> object
+        # type: (Any, Any, Any, Any, list[Any], Any, bool, Any, Any) -> Any
         try:
             if cpu_elsewhere and where.device.is_cpu:
                 # Launches on the CPU inside a capture run through the recorder, not through invoke.
@@ -173,14 +177,14 @@ def _hook_entry_points(context, probe, cpu_elsewhere):
 
 
 def _hook_recorded(context, probe, thread, cpu_elsewhere):
-    # type: (object, object, _Thread, bool) -> None
+    # type: (Any, Any, _Thread, bool) -> None
     """Launch.launch: a recorded command runs."""
     command = context.Launch
     run = command.launch
 
     @functools.wraps(run)
     def launch(self, *args, **kwargs):
-        # type: (object, object, object) -> object
+        # type: (Any, Any, Any) -> Any
         if cpu_elsewhere and self.device.is_cpu:
             thread.command = self
             try:
@@ -204,7 +208,7 @@ def _hook_recorded(context, probe, thread, cpu_elsewhere):
 
 
 def _hook_capture(context, probe):
-    # type: (object, object) -> None
+    # type: (Any, Any) -> None
     """capture_launch replays a graph: one event, apart from launches."""
     replay = getattr(context, "capture_launch", None)
     if replay is None:
@@ -212,7 +216,7 @@ def _hook_capture(context, probe):
 
     @functools.wraps(replay)
     def capture_launch(*args, **kwargs):
-        # type: (object, object) -> object
+        # type: (Any, Any) -> Any
         try:
             graph = args[0] if args else kwargs.get("graph")
             device = getattr(graph, "device", None)
@@ -225,7 +229,7 @@ def _hook_capture(context, probe):
 
 
 def canonical(dim):
-    # type: (object) -> list[int]
+    # type: (Any) -> list[int]
     """A launch dimension as a list of ints."""
     try:
         return [int(dim)]
@@ -234,7 +238,7 @@ def canonical(dim):
 
 
 def dtypes(context, kernel):
-    # type: (object, object) -> list[str]
+    # type: (Any, Any) -> list[str]
     """The types that this kernel instance takes, in Warp's spelling: Warp checks each argument against them."""
     types = probe_types(context)
     names = []
@@ -248,7 +252,7 @@ def dtypes(context, kernel):
 
 
 def probe_types(context):
-    # type: (object) -> object
+    # type: (Any) -> Any
     """Warp's types module, wherever this version keeps it."""
     return sys.modules[context.__name__.rsplit(".", 1)[0] + ".types"]
 
@@ -257,14 +261,14 @@ class Signatures:
     """Interned launch signatures: each is logged once."""
 
     def __init__(self, probe):
-        # type: (object) -> None
+        # type: (Any) -> None
         self.probe = probe
         self.next = 0
-        self.tables = []  # type: list[object]
+        self.tables = []  # type: list[Any]
         self.bare = {}  # type: dict[tuple[str, str], int]
 
     def add(self, **fields):
-        # type: (object) -> int
+        # type: (Any) -> int
         """Log a new signature and return its id."""
         number = self.next
         self.next += 1
@@ -273,7 +277,7 @@ class Signatures:
         return number
 
     def table(self, hooks):
-        # type: (object) -> dict[object, object]
+        # type: (Any) -> dict[Any, Any]
         """What was seen of one kernel's entry points; kept on them, so that no id is taken for another's."""
         table = getattr(hooks, "_warpfix", None)
         if table is None:
@@ -284,7 +288,7 @@ class Signatures:
         return table
 
     def of(self, module_exec, kernel, kind, dim, block_dim, max_blocks, adjoint):
-        # type: (object, object, str, object, object, int, bool) -> int
+        # type: (Any, Any, str, Any, Any, int, bool) -> int
         """Log a launch's signature and return its id."""
         load = getattr(module_exec, "_warpfix_load", None) or {}
         effective = load.get("block_dim", block_dim)

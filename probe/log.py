@@ -9,6 +9,10 @@ import os
 import threading
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
+
 FORMAT = 1
 
 
@@ -44,7 +48,7 @@ class Log:
         return (time.perf_counter() - self.base) * 1e3
 
     def event(self, _kind, **fields):
-        # type: (str, object) -> None
+        # type: (str, Any) -> None
         """Write one event at once."""
         fields["e"] = _kind
         fields.setdefault("t", round(self.now(), 3))

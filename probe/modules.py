@@ -10,13 +10,17 @@ import time
 
 from . import frames, kernels
 from .options import plain
-from .phases import Phase, state, take
+from .phases import Phase, take
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
 
 _clock = time.perf_counter
 
 
 def digest(*parts):
-    # type: (object) -> str
+    # type: (Any) -> str
     """Short digest of text or bytes."""
     hasher = hashlib.sha256()
     for part in parts:
@@ -26,18 +30,18 @@ def digest(*parts):
 
 
 class _Hashing(threading.local):
-    hasher = None  # type: object
+    hasher = None  # type: Any
 
 
 class Loads:
     """Numbers loads and keeps what an identical later load is compared with."""
 
     def __init__(self, probe):
-        # type: (object) -> None
+        # type: (Any) -> None
         self.probe = probe
         self.numbers = itertools.count()
         self.threads = {}  # type: dict[int, int]
-        self.preload = None  # type: object
+        self.preload = None  # type: Any
         self.hashing = _Hashing()
         self.sources = itertools.count()
         self.rehashes = {}  # type: dict[str, list[float]]
@@ -50,10 +54,10 @@ class Loads:
     def milliseconds(self, moment):
         # type: (float) -> float
         """A clock reading as milliseconds since the log's start."""
-        return round((moment - self.probe.log.base) * 1e3, 3)
+        return round(float(moment - self.probe.log.base) * 1e3, 3)
 
     def finished(self, module, device, block_dim, start, end, module_exec, error):
-        # type: (object, object, object, float, float, object, object) -> object
+        # type: (Any, Any, Any, float, float, Any, Any) -> Any
         """Log one load; returns what a launch signature needs of it."""
         done = take(start)
         phases = {}  # type: dict[str, float]
@@ -100,7 +104,7 @@ class Loads:
             kernels=ingredients(hasher),
             options=resolved(module, active, hasher, self.probe.config_module),
             source_bytes=sum(int(entry[4].get("source_bytes", 0)) for entry in native),
-            code=[entry[4].get("code") for entry in native if entry[4].get("code")],
+            code=[entry[4].get("code") for entry in native if entry[4].get("code")] or self.cached(module, active),
             lto=max([len(link)] + [int(entry[4].get("lto", 0)) for entry in native]),
             paid=frames.user_line(3) or self.preload,
             cache=str(getattr(self.probe.config_module, "kernel_cache_dir", "")),
@@ -109,8 +113,28 @@ class Loads:
         return record
 
 
+    def cached(self, module, block_dim):
+        # type: (Any, Any) -> list[str]
+        """The generated source that lies beside a binary taken from the cache; digested before the cache goes."""
+        if self.probe.config_module is None:
+            return []
+        root = getattr(self.probe.config_module, "kernel_cache_dir", None)
+        identify = getattr(module, "get_module_identifier", None)
+        if root is None or identify is None:
+            return []
+        try:
+            folder = os.path.join(str(root), identify(block_dim))
+        except TypeError:
+            folder = os.path.join(str(root), identify())
+        try:
+            names = sorted(name for name in os.listdir(folder) if name.endswith((".cpp", ".cu")))
+        except OSError:
+            return []
+        return [os.path.join(folder, name) for name in names]
+
+
 def target_of(device):
-    # type: (object) -> str
+    # type: (Any) -> str
     """``cpu`` or ``sm_NN``."""
     if device is None or getattr(device, "is_cpu", False) or str(device) == "cpu":
         return "cpu"
@@ -118,7 +142,7 @@ def target_of(device):
 
 
 def _hash_of(hasher):
-    # type: (object) -> str
+    # type: (Any) -> str
     for name in ("hash", "module_hash"):
         value = getattr(hasher, name, None)
         if isinstance(value, bytes):
@@ -127,7 +151,7 @@ def _hash_of(hasher):
 
 
 def resolved(module, block_dim, hasher, config):
-    # type: (object, object, object, object) -> dict[str, object]
+    # type: (Any, Any, Any, Any) -> dict[str, Any]
     """The options that Warp hashed for this variant; where it keeps no resolved copy, resolved as it would."""
     found = getattr(hasher, "_warpfix_options", None)
     if found is None:
@@ -144,7 +168,7 @@ def resolved(module, block_dim, hasher, config):
 
 
 def ingredients(hasher):
-    # type: (object) -> list[dict[str, object]]
+    # type: (Any) -> list[dict[str, Any]]
     """What each kernel put into the module's hash."""
     result = []
     notes = getattr(hasher, "_warpfix_notes", {})
@@ -169,7 +193,7 @@ def ingredients(hasher):
 
 
 def install(context, build, codegen, probe):
-    # type: (object, object, object, object) -> None
+    # type: (Any, Any, Any, Any) -> None
     """Hook hashing, code generation, native builds, links and Module.load."""
     _hook_hasher(context, codegen, probe)
     _hook_builder(context)
@@ -180,14 +204,14 @@ def install(context, build, codegen, probe):
 
 
 def _hook_hasher(context, codegen, probe):
-    # type: (object, object, object) -> None
+    # type: (Any, Any, Any) -> None
     hasher_class = context.ModuleHasher
     original = hasher_class.__init__
     hashing = probe.loads.hashing
 
     @functools.wraps(original)
     def __init__(self, *args, **kwargs):
-        # type: (object, object, object) -> None
+        # type: (Any, Any, Any) -> None
         outer = hashing.hasher
         hashing.hasher = self
         self._warpfix_notes = {}
@@ -202,20 +226,20 @@ def _hook_hasher(context, codegen, probe):
 
     hasher_class.__init__ = __init__
 
-    adjoint = getattr(codegen, "Adjoint", None)
+    adjoint = getattr(codegen, "Adjoint", None)  # type: Any
     references = getattr(adjoint, "get_references", None)
     if references is None:
         return
 
     @functools.wraps(references)
     def get_references(self, *args, **kwargs):
-        # type: (object, object, object) -> object
+        # type: (Any, Any, Any) -> Any
         found = references(self, *args, **kwargs)
         hasher = hashing.hasher
         if hasher is not None:
             try:
                 constants, _, functions = found
-                note = {"constants": {}, "functions": []}  # type: dict[str, object]
+                note = {"constants": {}, "functions": []}  # type: dict[str, Any]
                 for name, value in constants.items():
                     note["constants"][str(name)] = digest(hasher.get_constant_bytes(value))
                 statics = getattr(self, "resolved_static_expressions", None) or {}
@@ -233,14 +257,14 @@ def _hook_hasher(context, codegen, probe):
 
 
 def _timed(owner, name, kind):
-    # type: (object, str, str) -> None
+    # type: (Any, str, str) -> None
     original = getattr(owner, name, None)
     if original is None:
         return
 
     @functools.wraps(original)
     def timed(*args, **kwargs):
-        # type: (object, object) -> object
+        # type: (Any, Any) -> Any
         with Phase(kind):
             return original(*args, **kwargs)
 
@@ -248,13 +272,13 @@ def _timed(owner, name, kind):
 
 
 def _hook_builder(context):
-    # type: (object) -> None
+    # type: (Any) -> None
     for name in ("__init__", "codegen", "build_meta"):
         _timed(context.ModuleBuilder, name, "codegen")
 
 
 def _hook_build(build, probe):
-    # type: (object, object) -> None
+    # type: (Any, Any) -> None
     for name in [name for name in dir(build) if name.startswith("build_lto_")]:
         _timed(build, name, "link")
     for name, position in (("build_cpu", 1), ("build_cuda", 0)):
@@ -263,7 +287,7 @@ def _hook_build(build, probe):
             continue
 
         def native(*args, **kwargs):
-            # type: (object, object) -> object
+            # type: (Any, Any) -> Any
             _original, _position = kwargs.pop("_warpfix")
             with Phase("native") as phase:
                 try:
@@ -283,14 +307,14 @@ def _hook_build(build, probe):
                     probe.log.event("native-end")
 
         def wrapped(*args, _native=native, _original=original, _position=position, **kwargs):
-            # type: (object, object, object, int, object) -> object
+            # type: (Any, Any, Any, int, Any) -> Any
             return _native(*args, _warpfix=(_original, _position), **kwargs)
 
         setattr(build, name, functools.wraps(original)(wrapped))
 
 
 def _keep(path, probe):
-    # type: (str, object) -> str
+    # type: (str, Any) -> str
     """Save a copy of the generated source; the program's cache may not outlive the run."""
     with open(path, "rb") as file:
         text = file.read()
@@ -302,7 +326,7 @@ def _keep(path, probe):
 
 
 def _hook_compile(context, probe):
-    # type: (object, object) -> None
+    # type: (Any, Any) -> None
     module_class = context.Module
     name = "_compile" if hasattr(module_class, "_compile") else "compile"
     original = getattr(module_class, name, None)
@@ -311,7 +335,7 @@ def _hook_compile(context, probe):
 
     @functools.wraps(original)
     def compile(self, *args, **kwargs):
-        # type: (object, object, object) -> object
+        # type: (Any, Any, Any) -> Any
         inside = sys._getframe(1).f_code.co_name == "load"
         start = _clock()
         error = None
@@ -337,14 +361,14 @@ def _hook_compile(context, probe):
 
 
 def _hook_load(context, probe):
-    # type: (object, object) -> None
+    # type: (Any, Any) -> None
     module_class = context.Module
     original = module_class.load
     loads = probe.loads
 
     @functools.wraps(original)
     def load(self, device, block_dim=None, *args, **kwargs):
-        # type: (object, object, object, object, object) -> object
+        # type: (Any, Any, Any, Any, Any) -> Any
         start = _clock()
         try:
             if args or kwargs:
@@ -359,7 +383,7 @@ def _hook_load(context, probe):
             raise
         try:
             # Ready already: the case of nearly every launch.
-            module_exec._warpfix_load
+            module_exec._warpfix_load  # noqa: B018
         except AttributeError:
             try:
                 end = _clock()
@@ -377,7 +401,7 @@ def _hook_load(context, probe):
 
 
 def _hook_preload(context, probe):
-    # type: (object, object) -> None
+    # type: (Any, Any) -> None
     """Remember who asked for a preload: its worker threads have no frame of the program."""
     original = getattr(context, "force_load", None)
     if original is None:
@@ -385,7 +409,7 @@ def _hook_preload(context, probe):
 
     @functools.wraps(original)
     def force_load(*args, **kwargs):
-        # type: (object, object) -> object
+        # type: (Any, Any) -> Any
         outer = probe.loads.preload
         probe.loads.preload = frames.user_line(1)
         try:

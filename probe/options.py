@@ -6,11 +6,15 @@ import sys
 
 from . import frames
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
+
 _MISSING = object()
 
 
 def plain(value):
-    # type: (object) -> object
+    # type: (Any) -> Any
     """A JSON-able form of an option's value."""
     if isinstance(value, bool) or value is None:
         return value
@@ -24,11 +28,12 @@ def plain(value):
 class Options(dict):  # type: ignore[type-arg]
     """A module's options: a dict that tells about writes."""
 
-    __slots__ = ("_module", "_probe")
+    _module = None  # type: Any
+    _probe = None  # type: Any
 
     def _note(self, changes):
-        # type: (dict[object, object]) -> None
-        probe = getattr(self, "_probe", None)
+        # type: (dict[Any, Any]) -> None
+        probe = self._probe
         if probe is None:
             return
         try:
@@ -56,12 +61,12 @@ class Options(dict):  # type: ignore[type-arg]
             probe.log.fault("options", error)
 
     def __setitem__(self, key, value):
-        # type: (object, object) -> None
+        # type: (Any, Any) -> None
         self._note({key: value})
         dict.__setitem__(self, key, value)
 
     def update(self, *args, **kwargs):
-        # type: (object, object) -> None
+        # type: (Any, Any) -> None
         try:
             changes = dict(*args, **kwargs)
         except Exception:
@@ -71,38 +76,38 @@ class Options(dict):  # type: ignore[type-arg]
         dict.update(self, changes)
 
     def setdefault(self, key, default=None):
-        # type: (object, object) -> object
+        # type: (Any, Any) -> Any
         if key not in self:
             self._note({key: default})
         return dict.setdefault(self, key, default)
 
-    def __ior__(self, other):
-        # type: (object) -> object
+    def __ior__(self, other):  # type: ignore[misc]
+        # type: (Any) -> Any
         changes = dict(other)
         self._note(changes)
         dict.update(self, changes)
         return self
 
     def pop(self, key, *default):
-        # type: (object, object) -> object
+        # type: (Any, Any) -> Any
         if key in self:
             self._note({key: None})
         return dict.pop(self, key, *default)
 
     def __delitem__(self, key):
-        # type: (object) -> None
+        # type: (Any) -> None
         if key in self:
             self._note({key: None})
         dict.__delitem__(self, key)
 
     def __reduce__(self):
-        # type: () -> object
+        # type: () -> Any
         # Copies and pickles are ordinary dictionaries: only the module's own tells.
         return (dict, (dict(self),))
 
 
 def watch(module, probe):
-    # type: (object, object) -> None
+    # type: (Any, Any) -> None
     """Make a Warp module's options tell about writes."""
     options = module.options
     if type(options) is dict:
@@ -113,14 +118,14 @@ def watch(module, probe):
 
 
 def install(context, config, probe):
-    # type: (object, object, object) -> None
+    # type: (Any, Any, Any) -> None
     """Hook Module.__init__ and the class of the ``warp.config`` module."""
     module_class = context.Module
     original = module_class.__init__
 
     @functools.wraps(original)
     def __init__(self, *args, **kwargs):
-        # type: (object, object, object) -> None
+        # type: (Any, Any, Any) -> None
         original(self, *args, **kwargs)
         try:
             watch(self, probe)
@@ -132,10 +137,10 @@ def install(context, config, probe):
 
     if config is None:
         return
-    base = type(config)
+    base = type(config)  # type: Any
 
     def __setattr__(self, name, value):
-        # type: (object, str, object) -> None
+        # type: (Any, str, Any) -> None
         if name == "kernel_cache_dir" and value is not None:
             try:
                 value = probe.caches.map(value, "wp.config.kernel_cache_dir")

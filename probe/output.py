@@ -5,9 +5,13 @@ import functools
 import io
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
+
 
 def install(context, probe):
-    # type: (object, object) -> None
+    # type: (Any, Any) -> None
     """Hook the default logger where there is one (1.14), else ``print`` as Warp's own modules see it."""
     prefix = context.__name__.rsplit(".", 1)[0]
     logger = sys.modules.get(prefix + ".logger")
@@ -17,7 +21,7 @@ def install(context, probe):
             original = getattr(basic, name)
 
             def emit(self, message, _original=original):
-                # type: (object, str, object) -> object
+                # type: (Any, str, Any) -> Any
                 note(probe, str(message) + "\n")
                 return _original(self, message)
 
@@ -25,7 +29,7 @@ def install(context, probe):
         return
 
     def say(*args, **kwargs):
-        # type: (object, object) -> None
+        # type: (Any, Any) -> None
         if kwargs.get("file") in (None, sys.stdout):
             try:
                 text = io.StringIO()
@@ -37,13 +41,13 @@ def install(context, probe):
 
     # The names of Warp's modules that print load lines and the banner; a global shadows the built-in there only.
     for name in ("context", "utils", "build"):
-        module = sys.modules.get(prefix + "." + name)
+        module = sys.modules.get(prefix + "." + name)  # type: Any
         if module is not None and "print" not in module.__dict__:
             module.print = say
 
 
 def note(probe, text):
-    # type: (object, str) -> None
+    # type: (Any, str) -> None
     """Log lines that Warp printed; bounded, because a program may time a million steps with wp.ScopedTimer."""
     probe.printed += 1
     if probe.printed <= 20000:

@@ -3,14 +3,18 @@
 import threading
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
+
 _clock = time.perf_counter
 
 
 class _State(threading.local):
     def __init__(self):
         # type: () -> None
-        self.stack = []  # type: list[list[object]]
-        self.done = []  # type: list[tuple[str, float, float, float, object]]
+        self.stack = []  # type: list[Phase]
+        self.done = []  # type: list[tuple[str, float, float, float, Any]]
 
 
 state = _State()
@@ -29,7 +33,7 @@ class Phase:
         self.kind = kind
         self.nested = 0.0
         self.start = 0.0
-        self.data = {}  # type: dict[str, object]
+        self.data = {}  # type: dict[str, Any]
 
     def __enter__(self):
         # type: () -> Phase
@@ -38,7 +42,7 @@ class Phase:
         return self
 
     def __exit__(self, *error):
-        # type: (object) -> None
+        # type: (Any) -> None
         end = _clock()
         total = end - self.start
         if state.stack and state.stack[-1] is self:
@@ -51,7 +55,7 @@ class Phase:
 
 
 def take(since):
-    # type: (float) -> list[tuple[str, float, float, float, dict[str, object]]]
+    # type: (float) -> list[tuple[str, float, float, float, dict[str, Any]]]
     """The phases of this thread that began at or after ``since``; they are forgotten here."""
     done = state.done
     taken = [entry for entry in done if entry[1] >= since]

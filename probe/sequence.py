@@ -1,7 +1,7 @@
 """The launches of this process in order, in bounded memory, on disk the moment they happen.
 
-A prefix lies in a memory-mapped file (``<log>.seq``): what is written there survives a kill without any flush. Beyond the
-prefix only a running digest and the count per signature are kept, and written to the log now and then.
+A prefix lies in a memory-mapped file (``<log>.seq``): what is written there survives a kill without any flush. Beyond
+the prefix only a running digest and the count per signature are kept, and written to the log now and then.
 
 File: one uint32 per launch, ``thread number << 24 | signature id + 1``; 0 where nothing was written.
 """
@@ -15,6 +15,10 @@ import threading
 import time
 from collections import Counter
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any  # noqa: F401 (type comments)
+
 LIMIT = 200000
 """Launches kept in order."""
 THREAD_SHIFT = 24
@@ -26,7 +30,7 @@ class Sequence:
     """Append-only sequence of signature ids. ``append`` is the hot path: a closure, made anew in a forked child."""
 
     def __init__(self, log, stop_after, stop):
-        # type: (object, object, object) -> None
+        # type: (Any, Any, Any) -> None
         self.log = log
         self.stop_after = stop_after if stop_after else 1 << 62
         self.stop = stop
@@ -37,10 +41,10 @@ class Sequence:
         """Start over: at the beginning and in a forked child."""
         self._counter = itertools.count()
         self._threads = {}  # type: dict[int, int]
-        self._view = None  # type: object
+        self._view = None  # type: Any
         self._rest = array.array("I")
         self._counts = Counter()  # type: Counter[int]
-        self._digest = None  # type: object
+        self._digest = None  # type: Any
         self._hashed = 0
         self._lock = threading.Lock()
         self._written = 0.0
@@ -60,7 +64,7 @@ class Sequence:
         # type: () -> None
         size = 4 * LIMIT
         path = self.log.path[: -len(".jsonl")] + ".seq"
-        memory = bytearray(size)  # type: object
+        memory = bytearray(size)  # type: Any
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
@@ -77,7 +81,7 @@ class Sequence:
         self._view = memoryview(memory).cast("I")
 
     def _appender(self):
-        # type: () -> object
+        # type: () -> Any
         advance = self._counter.__next__
         view = self._view
         threads = self._threads

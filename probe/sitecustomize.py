@@ -12,7 +12,7 @@ def _start():
     # type: () -> None
     folder = os.path.dirname(os.path.abspath(__file__))
     try:
-        from _warpfix_probe import boot
+        from _warpfix_probe import boot  # type: ignore[import-not-found]
 
         boot.start(folder)
     except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -15,8 +16,8 @@ _END = "as a success"
 
 @click.command(context_settings={"ignore_unknown_options": False})
 @click.option("--samples", type=click.IntRange(1), default=1, show_default=True, help="Pairs of cold and warm runs.")
-@click.option("--target", default="native", show_default=True, help="What to compile for: the devices that Warp finds.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Also write the JSON report here.")
+@click.option("--target", default="native", show_default=True, help="What to compile for.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the JSON report too.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), default=600.0, show_default=True, help="Seconds.")
 @click.option("--stop-after-launches", type=click.IntRange(1), help=f"End a process after this many launches, {_END}.")
@@ -91,7 +92,7 @@ def _stdin() -> bytes | None:
         return None
 
 
-def _progress():  # type: ignore[no-untyped-def]
+def _progress() -> Callable[[str], None] | None:
     """Print progress on a terminal only, and only when it takes more than a second."""
     if not sys.stderr.isatty():
         return None

@@ -162,9 +162,8 @@ class Explainer:
             if missing > matched:
                 kernel = next(iter(kernels.values()))
                 line = SourceLine(str(kernel["path"]), int(kernel["line"]), str(kernel["qualname"]))
-                changes.append(
-                    Cause("kernel-gone", f"kernel {kernel['key']} no longer exists (its last reference went away)", line)
-                )
+                text = f"kernel {kernel['key']} no longer exists (its last reference went away)"
+                changes.append(Cause("kernel-gone", text, line))
         return changes
 
     def _option(self, module: str, name: str, old: Any, new: Any, event: Event) -> Cause:
@@ -187,10 +186,11 @@ class Explainer:
         line = SourceLine(str(kernel["path"]), int(kernel["line"]), str(kernel["qualname"]))
         overload = self._overloads.get((module, key, sig))
         if sig and overload is not None:
-            used = _line(overload.get("line"))
+            used = _line(overload.get("used"))
             types = sig.replace("_", ", ")
             text = f"generic kernel {key} got a new instance for the types {types}"
-            return Cause("overload-added", text, used, {"kernel": key, "overload": sig, "defined": [line.path, line.line]})
+            defined = f"{line.path}:{line.line}"
+            return Cause("overload-added", text, used, {"kernel": key, "overload": sig, "defined": defined})
         made = self._kernels.get((module, key))
         registered = _line(made.get("registered")) if made else None
         what = f"kernel {key} was defined after {module} had been loaded"
@@ -268,9 +268,7 @@ def _effect(event: Event, loads: Sequence[Load], created: Mapping[str, float]) -
             continue
         if took and name_of in before and before[name_of].options.get(name) != event.get("new"):
             rebuilt.add(name_of)
-        elif took:
-            reached.add(name_of)
-        elif name_of in before and before[name_of].options.get(name) == event.get("new"):
+        elif took or (name_of in before and before[name_of].options.get(name) == event.get("new")):
             reached.add(name_of)
         else:
             missed.add(name_of)

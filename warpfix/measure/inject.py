@@ -61,7 +61,7 @@ def inject(
         stored = folder / "overlay" / str(number)
         stored.parent.mkdir(mode=0o700, exist_ok=True)
         stored.write_bytes(content)
-        served[os.path.abspath(path_text)] = str(stored)
+        served[path_text] = str(stored)
     kept = {
         "WARP_CACHE_PATH": str(_private(caches, environment.get("WARP_CACHE_PATH"))),
         "CUDA_CACHE_PATH": str(caches / "cuda"),

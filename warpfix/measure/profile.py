@@ -13,7 +13,7 @@ from typing import Any
 SCHEMA_VERSION = 1
 
 PHASES = ("hash", "codegen", "native", "link", "load")
-"""The phases of a module load. ``link`` is the device-code link (LTO) of MathDx; ``native`` is Clang, NVRTC or ptxas."""
+"""The phases of a module load. ``link`` is MathDx's device-code link (LTO); ``native`` is Clang, NVRTC or ptxas."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Load:
     """``cpu`` or ``sm_NN``."""
     block_dim: int
     outcome: str
-    """``compiled``, ``cached``, ``failed``, or ``inherited`` (loaded by the parent before a fork; costs nothing here)."""
+    """``compiled``, ``cached``, ``failed``, or ``inherited`` (loaded by the parent before it forked: no cost here)."""
     start: float
     end: float
     phases: Mapping[str, float]

@@ -277,7 +277,7 @@ def write_private(path: Path, text: str) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+            Path(temporary).replace(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
@@ -334,7 +334,7 @@ def _seed(path: str, data: Mapping[str, Any]) -> SeedReport:
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             numbers[name] = value
     if not numbers and "module_events" not in merged:
-        raise WarpfixError(f"{path} is no report of warpfix nor of warp_compile_probe.py: none of their fields is in it")
+        raise WarpfixError(f"{path} is no report of warpfix, nor of warp_compile_probe.py: it has none of their fields")
     builds: Counter[str] = Counter()
     for event in merged.get("module_events") or ():
         if not isinstance(event, Mapping):

@@ -128,7 +128,7 @@ def measure(
         WarpfixError: The command fails, does not end, or can't be observed (no process reported).
     """
     if settings.target != "native":
-        raise WarpfixError(f"--target {settings.target} is not supported yet: only 'native' (the devices Warp finds) is")
+        raise WarpfixError(f"--target {settings.target} is not supported yet, only native (the devices Warp finds)")
     say = progress or (lambda line: None)
     root = Path(tempfile.mkdtemp(prefix="warpfix-"))
     runs: list[Run] = []
@@ -291,10 +291,10 @@ def _execute(
                     pass
                 if shown:
                     shown.copy()
-                reason = _stop_reason(injection, settings, time.perf_counter() - start, watch)
-                if reason:
+                met = _stop_reason(injection, settings, time.perf_counter() - start, watch)
+                if met:
                     _end_tree(process)
-                    return 0, time.perf_counter() - start, reason
+                    return 0, time.perf_counter() - start, met
                 if time.perf_counter() - start > settings.timeout:
                     _end_tree(process)
                     raise WarpfixError(

@@ -7,6 +7,7 @@ import shlex
 import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
 from warpfix.measure.profile import PHASES, Load, OptionWrite, Profile, Run, SourceLine
 from warpfix.measure.report import compile_elapsed
@@ -77,7 +78,7 @@ def _place(profile: Profile, line: SourceLine | None) -> str:
 
 
 def _short(profile: Profile, path: str) -> str:
-    if os.path.isabs(path):
+    if Path(path).is_absolute():
         relative = os.path.relpath(path, profile.cwd)
         if not relative.startswith(".."):
             return relative
@@ -187,7 +188,8 @@ def _modules(profile: Profile, run: Run, shown: int) -> list[str]:
     for name, loads in ranked[:shown]:
         total = sum(load.milliseconds for load in loads)
         kernels = len({kernel.definition.key for load in loads for kernel in load.kernels})
-        details = f"{count(len(loads), 'build')}, {count(kernels, 'kernel')}, {size(sum(x.source_bytes for x in loads))}"
+        source = size(sum(load.source_bytes for load in loads))
+        details = f"{count(len(loads), 'build')}, {count(kernels, 'kernel')}, {source}"
         lines += _wrap(f"{name}: {details}", " " * 10, f"{seconds(total):>8}  ")
         lines += _causes(profile, loads)
     rest = ranked[shown:]
@@ -211,8 +213,8 @@ def _causes(profile: Profile, loads: Sequence[Load]) -> list[str]:
         said = f"{times}{text}"
         if any(load.outcome == "failed" for load in members):
             said += " (the build failed)"
-        total = seconds(sum(load.milliseconds for load in members))
-        lines += _wrap(said, " " * 20, f"{'':8}{total:>10}  ")
+        took = seconds(sum(load.milliseconds for load in members))
+        lines += _wrap(said, " " * 20, f"{'':8}{took:>10}  ")
         where = f"{line}, paid by {paid}" if line != paid and kind != "first-load" else f"at {paid}"
         lines += _wrap(where, " " * 20)
     if len(ranked) > _CAUSES_SHOWN:
@@ -233,7 +235,7 @@ def _warm(profile: Profile) -> list[str]:
     cold = {load.identity for load in profile.cold[0].loads} if profile.cold else set()
     again = [load for load in warm.builds if load.identity in cold]
     if again:
-        text = "with the same hash as in the cold run: the cache was thrown away, moved, bypassed or is another each run"
+        text = "with the same hash as in the cold run: the cache is thrown away, moved, bypassed or another each run"
     else:
         text = "with another hash than in the cold run: a name, constant or captured value differs from run to run"
     return lines + _wrap(text, "  ")
