@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import bisect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -180,18 +180,22 @@ class Source:
 
         Raises Declined if there is none.
         """
-        for node in self.definitions():
-            if node.lineno == line and node.name == name:
+        for node in self.statements_on(line):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == name:
                 return node
         raise Declined(f"line {line} holds no definition of {name!r}")
 
-    def definitions(self) -> Iterator[AstDefinition]:
-        """Every function and class definition of the file, in no particular order."""
-        return (
-            node
-            for node in ast.walk(self.tree)
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        )
+    @cached_property
+    def _statements(self) -> dict[int, list[ast.stmt]]:
+        found: dict[int, list[ast.stmt]] = {}
+        for node in self.parents:
+            if isinstance(node, ast.stmt):
+                found.setdefault(node.lineno, []).append(node)
+        return found
+
+    def statements_on(self, line: int) -> list[ast.stmt]:
+        """The statements whose ``ast`` line is this one (that of the ``def``, not of its decorators)."""
+        return self._statements.get(line, [])
 
     def first_line(self, node: ast.stmt) -> int:
         """Line on which a statement begins, its decorators included."""

@@ -97,8 +97,8 @@ class _Move:
 
 
 def _find(source: Source, edit: Hoist) -> Statement:
-    for node in ast.walk(source.tree):
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.lineno == edit.line:
+    for node in source.statements_on(edit.line):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id == edit.name:
                 return node
@@ -125,7 +125,7 @@ def _with_trailing_comments(source: Source, node: ast.stmt) -> int:
 
 
 def _wrong_anchors(source: Source, moves: dict[Hoist, _Move]) -> dict[Hoist, Declined]:
-    firsts = {source.first_line(node) for node in ast.walk(source.tree) if isinstance(node, ast.stmt)}
+    firsts = {source.first_line(node) for node in _blocks(source.tree)}
     return {
         edit: Declined(f"no statement begins on line {edit.anchor}")
         for edit in moves

@@ -31,6 +31,7 @@ from warpfix.index.captures import (
 from warpfix.index.constructs import own_module, parameter_default
 from warpfix.index.model import Construct, FileIndex, ModuleChoice, OptionSet, Role
 from warpfix.index.scopes import assigned_value
+from warpfix.index.walk import CallNode
 
 # Options that Warp copies from warp.config when it creates a module (FACTS: deadlines).
 SNAPSHOT_OPTIONS = frozenset(
@@ -252,11 +253,44 @@ class Hoister:
                     found.append(path)
         return found
 
+    @cached_property
+    def calls_by_name(self) -> dict[str, list[tuple[FileIndex, CallNode]]]:
+        """Every call in the files about Warp by the last name of what is called: a quick first look."""
+        found: dict[str, list[tuple[FileIndex, CallNode]]] = {}
+        for file in self.index.files.values():
+            for name, calls in self.index.calls(file).items():
+                found.setdefault(name, []).extend((file, call) for call in calls)
+        return found
+
+    @cached_property
+    def _import_time_names(self) -> set[str]:
+        """Last names of functions that are called at import, directly or by a function of such a name."""
+        names = {
+            name
+            for name, calls in self.calls_by_name.items()
+            if any(not _functions(call.enclosing) for _, call in calls)
+        }
+        for _ in range(4):
+            names |= {
+                name
+                for name, calls in self.calls_by_name.items()
+                if any(
+                    len(around := _functions(call.enclosing)) == 1 and getattr(around[0], "name", "") in names
+                    for _, call in calls
+                )
+            }
+        return names
+
+    def _called_at_import(self, name: str) -> bool:
+        return name in self._import_time_names
+
     def only_at_import(self, file: FileIndex, function: ast.AST, enclosing: Sequence[ast.AST], depth: int = 0) -> bool:
         """Whether every known use of a function is a call that runs when some file is imported; False if none is known."""
         if depth > 4 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         if any(not isinstance(node, ast.If) for node in enclosing):
+            return False
+        if not self._called_at_import(function.name):
             return False
         canonical = f"{self.index.prefix(file)}.{function.name}"
         sites = self.index.call_sites(canonical)
@@ -269,7 +303,9 @@ class Hoister:
                 outer = site.enclosing.index(around[0])
                 if len(around) > 1 or not self.only_at_import(site.file, around[0], site.enclosing[:outer], depth + 1):
                     return False
-            elif any(isinstance(node, ast.If) and _is_main_guard(node) for node in site.enclosing) or any(not _functions(launch.enclosing) for launch in site.file.launches):
+            elif any(isinstance(node, ast.If) and _is_main_guard(node) for node in site.enclosing) or any(
+                not _functions(launch.enclosing) for launch in site.file.launches
+            ):
                 return False
         return True
 
@@ -1047,12 +1083,12 @@ class _FilePlanner:
         """Callers that expect the factory, or its kernel's first launch, to fail."""
         if outermost is not outer or not isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return
-        for site in self.index.call_sites(f"{self.index.prefix(self.file)}.{outer.name}"):
-            for node in site.enclosing:
+        for file, call in self.hoister.calls_by_name.get(outer.name, ()):
+            for node in call.enclosing:
                 if isinstance(node, (ast.With, ast.AsyncWith)) and any(
                     _RAISES.search(ast.unparse(item.context_expr)) for item in node.items
                 ):
-                    raise Declined(f"a caller expects `{outer.name}` to fail ({_where(site.file, site.node)})")
+                    raise Declined(f"a caller expects `{outer.name}` to fail ({_where(file, call.node)})")
 
     # ---- the Warp module it lands in
 
