@@ -45,6 +45,8 @@ class Expected:
     baseline_overlaid: Mapping[str, str] | None = None
     """The same of the runs before."""
     accept_stdout: bool = False
+    folders: tuple[str, str] | None = None
+    """Working directories before and after, where they are not the same: paths count relative to them."""
 
 
 @cache
@@ -172,7 +174,11 @@ class _Comparison:
     def definition(self, kernel: KernelDef, rename: bool) -> tuple[str, str]:
         path = real(kernel.path)
         qualname = kernel.qualname or kernel.key
-        return path, self.renamed.get((path, qualname), qualname) if rename else qualname
+        if rename:
+            qualname = self.renamed.get((path, qualname), qualname)
+        if self.expected.folders:
+            path = path.removeprefix(real(self.expected.folders[0 if rename else 1]))
+        return path, qualname
 
     # The checks.
 

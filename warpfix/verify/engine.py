@@ -104,7 +104,7 @@ def try_patch(
     before = {path: _decode(path, data) for path, data in patched.before.items()}
     after = {path: _decode(path, data) for path, data in patched.after.items()}
     with Lab(options, cwd, say) as lab:
-        _announce(lab)
+        _announce(lab, writes=False)
         root = find_root(cwd) or cwd
         broken = _compile_check(after)
         if broken is not None:
@@ -183,7 +183,7 @@ def apply_verified(
         WarpfixError: The command fails as it stands, does not end or can't be observed; or a file can't be written.
     """
     with Lab(options, cwd, say) as lab:
-        _announce(lab)
+        _announce(lab, writes=True)
         root = find_root(cwd) or cwd
         result = Applied(root=root)
         result.baseline = lab.measure_baseline(root)
@@ -427,16 +427,17 @@ def _some(counts: Collection[int]) -> str:
 # --- shared ------------------------------------------------------------------------------------------------------
 
 
-def _announce(lab: Lab) -> None:
+def _announce(lab: Lab, writes: bool) -> None:
     """How many runs are planned is said before the first, on stderr."""
     count = len(lab.options.commands)
-    commands = "" if count == 1 else f" of each of {count} commands"
+    each = "" if count == 1 else f" for each of {count} commands"
     samples = lab.options.samples
-    print(
-        f"warpfix: up to {lab.planned} runs are planned{commands}: {samples} cold and {samples} warm of the program as "
-        f"it stands, as many of the edited one, and one after writing; at most {lab.options.max_time / 60:.0f} minutes",
-        file=sys.stderr,
+    runs = (4 * samples + writes) * count
+    text = (
+        f"{runs} runs are planned{each}: {samples} cold and {samples} warm of the program as it stands, as many of the "
     )
+    text += f"edited one{', and one after writing' if writes else ''} (at most {lab.options.max_time / 60:g} minutes)"
+    print(f"warpfix: {text}", file=sys.stderr)
 
 
 def _decode(path: str, data: bytes) -> str:

@@ -100,11 +100,6 @@ class Lab:
     ) -> None:
         shutil.rmtree(self._root, ignore_errors=True)
 
-    @property
-    def planned(self) -> int:
-        """How many runs a candidate that passes takes, the baseline's and the last one over the real tree included."""
-        return len(self.options.commands) * (4 * self.options.samples + 1)
-
     def measure_baseline(self, root: str | None = None) -> dict[tuple[str, ...], Profile]:
         """Run each command cold and warm as it stands. Files below ``root`` that the command writes are noted.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from warpfix.verify.lab import Judgement
-from warpfix.verify.verdict import Check, Outcome, table
+from warpfix.verify.verdict import Check, Outcome, Verdict, table
 
 _SHORT = {Outcome.HELD: "held", Outcome.BROKEN: "BROKEN", Outcome.UNVERIFIED: "unverified", Outcome.MISSING: "-"}
 
@@ -16,15 +16,24 @@ def judgement_lines(judgement: Judgement) -> list[str]:
     for command, verdict in judgement.verdicts.items():
         if len(judgement.verdicts) > 1:
             lines += ["", f"$ {command}"]
-        lines += ["", *table(verdict.before, verdict.after), ""]
-        lines += check_lines(verdict.checks)
-        lines += [f"note: {note}" for note in verdict.notes]
+        lines += _body(verdict)
     if judgement.failure:
         lines += ["", "last lines of the command after the change:"]
         lines += [f"  | {line}" for line in judgement.failure]
     if judgement.cut_short:
         lines.append("note: --max-time ended the sampling; this is the best verdict so far")
     return lines
+
+
+def verdict_lines(verdict: Verdict) -> list[str]:
+    """One verdict with its totals, checks and notes."""
+    return [f"verdict: {verdict.status.value}: {verdict.reason()}", *_body(verdict)]
+
+
+def _body(verdict: Verdict) -> list[str]:
+    lines = ["", *table(verdict.before, verdict.after), ""]
+    lines += check_lines(verdict.checks)
+    return lines + [f"note: {note}" for note in verdict.notes]
 
 
 def check_lines(checks: Iterable[Check]) -> list[str]:
