@@ -383,6 +383,21 @@ class ProjectIndex:
             pieces.append(node.module)
         return self._import_target(file, ".".join(pieces), relative=True)
 
+    def imported_paths(self, file: FileIndex, node: ast.Import | ast.ImportFrom) -> tuple[str, ...]:
+        """Project files that an import statement runs (if they did not run before): packages and submodules too."""
+        wanted: list[str] = []
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                wanted.extend(self._import_target(file, dotted) for dotted in _prefixes(alias.name))
+        else:
+            base = self.import_base(file, node)
+            if base is None:
+                return ()
+            wanted.extend(_prefixes(base))
+            wanted.extend(f"{base}.{alias.name}" for alias in node.names)
+        paths = (self.by_module.get(dotted) for dotted in wanted)
+        return tuple(dict.fromkeys(path for path in paths if path is not None and path != file.path))
+
     def _package(self, file: FileIndex) -> str | None:
         module = file.module
         if module is None:
@@ -699,6 +714,7 @@ def _fill(index: ProjectIndex) -> None:
     for path in project.files:
         if os.path.basename(path) == "__init__.py" and index._imported.get(path):
             exporting.add(path)
+    guarded.update(path for path in about_warp if (file := index._loaded.get(path)) is not None and _is_script(file))
     index._roles = assign_roles(project, project.files, frozenset(guarded), index._imported, frozenset(exporting))
     for path in sorted(about_warp):
         file = index._loaded.get(path)
@@ -711,6 +727,19 @@ def _fill(index: ProjectIndex) -> None:
         except RecursionError:
             index.problems.append(Problem(file.path, None, "not analysed: nested too deeply"))
             del index.files[file.path]
+
+
+def _is_script(file: FileIndex) -> bool:
+    """Whether a file outside any package does something when it is run, beside defining, importing and setting options."""
+    if os.path.exists(os.path.join(os.path.dirname(file.path), "__init__.py")):
+        return False
+    for statement in file.tree.body:
+        if isinstance(statement, (ast.For, ast.While, ast.With)):
+            return True
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            if _last_name(statement.value.func) not in ("set_module_options", "init", "update", "append", "insert"):
+                return True
+    return False
 
 
 def _import_lines(source: bytes) -> list[tuple[str, tuple[str, ...]]]:
@@ -848,6 +877,11 @@ _BLOCKLESS = frozenset(
     {ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Import, ast.ImportFrom, ast.Pass, ast.Raise}
     | {ast.Global, ast.Nonlocal, ast.Delete, ast.Assert, ast.Break, ast.Continue}
 )
+
+
+def _prefixes(dotted: str) -> list[str]:
+    pieces = dotted.split(".")
+    return [".".join(pieces[:end]) for end in range(1, len(pieces) + 1)]
 
 
 def _literal_all(file: FileIndex) -> frozenset[str] | None:

@@ -1,0 +1,560 @@
+"""WF201 late-config: ``wp.config.X = v`` after the moment at which Warp reads it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpfix.codemods.move_statement import MoveStatement
+from warpfix.findings import Applicability, Finding, Fix
+from warpfix.index.build import ProjectIndex
+from warpfix.index.constructs import own_module
+from warpfix.index.model import Construct, FileIndex, ModuleChoice, OptionSet, Role
+from warpfix.index.scopes import Function
+from warpfix.index.walk import Enclosing
+from warpfix.rules import Context, Rule, locate
+from warpfix.rules._flow import ANY, binds, block_around, flow_of, is_literal, leaves, names_read
+from warpfix.rules._options import CREATION_TIME, HASH_TIME, is_default, same
+
+
+@dataclass(frozen=True)
+class _Missed:
+    """A file whose Warp module exists already, and what made it: an import, or a definition above."""
+
+    file: FileIndex
+    cause: ast.stmt
+    """The statement (of the file with the assignment) that makes it."""
+
+
+def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
+    """Findings for the assignments of one file."""
+    for item in file.option_sets:
+        if item.via != "config" or item.dynamic or len(item.options) != 1:
+            continue
+        name, value = next(iter(item.options.items()))
+        if name in CREATION_TIME:
+            finding = _creation_time(index, file, context, item, name, value)
+        elif name in HASH_TIME:
+            finding = _hash_time(index, file, context, item, name, value)
+        else:
+            continue
+        if finding is not None:
+            yield finding
+
+
+# ---- options that are copied when a module is created
+
+
+def _creation_time(
+    index: ProjectIndex, file: FileIndex, context: Context, item: OptionSet, name: str, value: ast.expr
+) -> Finding | None:
+    if _deliberate(index, file, item, name) or _changes_nothing(index, file, item, name, value):
+        return None
+    above = _statements_before(index, file, item)
+    if above is None:
+        return None
+    missed: dict[str, _Missed] = {}
+    for statement in above:
+        for created in _created_by(index, context, file, statement):
+            if created.path not in missed and _matters(index, created, name):
+                missed[created.path] = _Missed(created, statement)
+    if not missed:
+        return None
+    causes = list(missed.values())
+    first = min(causes, key=lambda entry: entry.cause.lineno)
+    kernels = sorted(
+        {
+            (entry.file.path, construct.qualname)
+            for entry in causes
+            for construct in entry.file.constructs
+            if construct.kind == "kernel" and construct.module_choice is not ModuleChoice.NAMED
+        }
+    )
+    listed = _listing(index, file, causes)
+    message = (
+        f"`wp.config.{name} = {ast.unparse(value)}` comes too late for {listed}: Warp copies this option when it creates "
+        f"a module, which line {first.cause.lineno} has made it do, and {'that module' if len(causes) == 1 else 'those modules'} "
+        "will never look at it again"
+    )
+    fix, declined = _creation_fix(index, file, item, name, value, first, len(causes))
+    if fix is not None:
+        advice = (
+            f"move it above line {first.cause.lineno}; as it never acted on {'this module' if len(causes) == 1 else 'these modules'}, "
+            "that is a decision: name the rule with --select to have it made"
+        )
+    else:
+        advice = f"set it before line {first.cause.lineno} runs; no fix is offered: {declined}"
+    return Finding(
+        code=RULE.code,
+        rule=RULE.slug,
+        path=file.path,
+        **locate(file, item.node),
+        message=message,
+        advice=advice,
+        fix=fix,
+        declined=declined if fix is None else None,
+        data={
+            "option": name,
+            "value": ast.unparse(value),
+            "deadline": "module creation",
+            "missed": sorted(own_module(entry.file) for entry in causes),
+            "kernels": [list(pair) for pair in kernels],
+        },
+    )
+
+
+def _listing(index: ProjectIndex, file: FileIndex, causes: Sequence[_Missed]) -> str:
+    names = []
+    for entry in causes[:3]:
+        if entry.file is file:
+            names.append("the kernels above it in this file")
+        else:
+            names.append(f"the kernels of {index.project.relative(entry.file.path)}")
+    text = " and ".join(names) if len(names) < 3 else f"{names[0]}, {names[1]} and {names[2]}"
+    more = len(causes) - 3
+    return text if more <= 0 else f"{', '.join(names)} and {more} more {'file' if more == 1 else 'files'}"
+
+
+def _deliberate(index: ProjectIndex, file: FileIndex, item: OptionSet, name: str) -> bool:
+    """Part of a pattern that sets the option for a while, or puts it back; or a place that can't be judged."""
+    for node in item.enclosing:
+        if isinstance(node, (ast.Try, ast.ExceptHandler, ast.Lambda, ast.AsyncFunctionDef, ast.ClassDef)):
+            return True
+    function = next((node for node in item.enclosing if isinstance(node, ast.FunctionDef)), None)
+    if function is None:
+        return False
+    if sum(isinstance(node, Function) for node in item.enclosing) > 1:
+        return True
+    for inner in ast.walk(function):
+        if isinstance(inner, (ast.Yield, ast.YieldFrom)):
+            return True
+        if isinstance(inner, ast.Attribute) and inner.attr == name and isinstance(inner.ctx, ast.Load):
+            return True  # read too: to compare, or to put it back
+    return any(
+        other.via == "config" and other is not item and name in other.options and function in other.enclosing
+        for other in file.option_sets
+    )
+
+
+def _changes_nothing(index: ProjectIndex, file: FileIndex, item: OptionSet, name: str, value: ast.expr) -> bool:
+    """Whether the option has the value already, as far as the source shows."""
+    others = [
+        (other, owner)
+        for owner in index.files.values()
+        for other in owner.option_sets
+        if other.via == "config" and other is not item and (name in other.options or other.dynamic)
+    ]
+    if not others:
+        return is_default(name, value)
+    earlier = [
+        other for other, owner in others if owner is file and not other.enclosing and other.node.lineno < item.node.lineno
+    ]
+    return bool(earlier) and is_literal(value) and name in earlier[-1].options and same(earlier[-1].options[name], value)
+
+
+def _statements_before(index: ProjectIndex, file: FileIndex, item: OptionSet) -> list[ast.stmt] | None:
+    """Statements that have run when the assignment runs, as far as this file shows; None if it may run at import."""
+    if not item.enclosing:
+        return [statement for statement in file.tree.body if statement.lineno < item.node.lineno]
+    outermost = item.enclosing[0]
+    function = next((node for node in item.enclosing if isinstance(node, ast.FunctionDef)), None)
+    if function is None:
+        # In a block at module scope, ``if __name__ == "__main__":`` mostly.
+        return [statement for statement in file.tree.body if statement.lineno < getattr(outermost, "lineno", 0)]
+    if function is not outermost:
+        return None
+    if _called_at_import(index, f"{index.prefix(file)}.{function.name}", set()):
+        return None
+    found = block_around(file, item.node, item.enclosing)
+    inside = list(found[0][: found[1]]) if found is not None else []
+    return [statement for statement in file.tree.body if not _is_main_guard(statement)] + inside
+
+
+def _called_at_import(index: ProjectIndex, canonical: str, seen: set[str]) -> bool:
+    """Whether some file calls the function while it is imported, also through other functions."""
+    if canonical in seen or len(seen) > 20:
+        return False
+    seen.add(canonical)
+    for site in index.call_sites(canonical):
+        if any(_is_main_guard(node) for node in site.enclosing):
+            continue
+        function = next((node for node in site.enclosing if isinstance(node, Function)), None)
+        if function is None:
+            if _is_script(index, site.file):
+                continue  # the program itself, which runs after what it imports
+            return True
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and site.enclosing[0] is function:
+            if _called_at_import(index, f"{index.prefix(site.file)}.{function.name}", seen):
+                return True
+    # Passed on as a value at module scope: a decorator or a registry may call it.
+    return any(
+        not any(isinstance(node, Function) or _is_main_guard(node) for node in reference.enclosing)
+        and isinstance(reference.node.ctx, ast.Load)
+        and not _is_script(index, reference.file)
+        for reference in index.references(canonical)
+    )
+
+
+def _is_main_guard(node: ast.AST) -> bool:
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+        return False
+    sides = [node.test.left, *node.test.comparators]
+    return any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides)
+
+
+def _is_script(index: ProjectIndex, file: FileIndex) -> bool:
+    """Whether the file starts the application and nobody imports it."""
+    if file.role is not Role.APPLICATION:
+        return False
+    return not any(file.path in index.imported_files(other) for other in index.project.files)
+
+
+def _created_by(index: ProjectIndex, context: Context, file: FileIndex, statement: ast.stmt) -> Iterator[FileIndex]:
+    """Files whose Warp modules exist once the statement has run: imported ones, and this one by a definition."""
+    for inner, enclosing in _import_time(statement):
+        if isinstance(inner, (ast.Import, ast.ImportFrom)):
+            for path in index.imported_paths(file, inner):
+                for reached in _closure(index, context, path):
+                    imported = index.files.get(reached)
+                    if imported is not None and _creates(index, context, imported):
+                        yield imported
+        elif isinstance(inner, (ast.FunctionDef, ast.ClassDef)):
+            if any(construct.node is inner for construct in file.constructs):
+                yield file
+
+
+def _import_time(statement: ast.stmt) -> Iterator[tuple[ast.stmt, Enclosing]]:
+    """A statement and those in its blocks that run with it; guards for type checkers and for the main program are not."""
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.stmt):
+            yield node, ()
+        if isinstance(node, Function) or _is_main_guard(node):
+            continue
+        if isinstance(node, ast.If):
+            test = node.test
+            last = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+            if last == "TYPE_CHECKING":
+                pending.extend(node.orelse)
+                continue
+        for field in ("body", "handlers", "orelse", "finalbody"):
+            pending.extend(getattr(node, field, ()))
+
+
+def _closure(index: ProjectIndex, context: Context, path: str) -> tuple[str, ...]:
+    """A file and all project files that importing it imports in turn."""
+    cache: dict[str, tuple[str, ...]] = context.cache.setdefault("import closures", {})
+    known = cache.get(path)
+    if known is not None:
+        return known
+    seen: dict[str, None] = {}
+    pending = [path]
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen[current] = None
+        pending.extend(_direct(index, context, current))
+    cache[path] = tuple(seen)
+    return cache[path]
+
+
+def _direct(index: ProjectIndex, context: Context, path: str) -> tuple[str, ...]:
+    cache: dict[str, tuple[str, ...]] = context.cache.setdefault("imports at import", {})
+    known = cache.get(path)
+    if known is None:
+        file = index.file(path)
+        found: dict[str, None] = {}
+        if file is not None:
+            for statement in file.tree.body:
+                for inner, _ in _import_time(statement):
+                    if isinstance(inner, (ast.Import, ast.ImportFrom)):
+                        found.update(dict.fromkeys(index.imported_paths(file, inner)))
+        known = cache[path] = tuple(found)
+    return known
+
+
+def _creates(index: ProjectIndex, context: Context, file: FileIndex) -> bool:
+    """Whether importing the file creates its Warp module: by a definition or an option call that runs at import."""
+    cache: dict[str, bool] = context.cache.setdefault("creates at import", {})
+    known = cache.get(file.path)
+    if known is None:
+        known = cache[file.path] = any(_at_import(construct.enclosing) for construct in file.constructs) or any(
+            item.via != "config" and item.target_module == own_module(file) and _at_import(item.enclosing)
+            for item in file.option_sets
+        )
+    return known
+
+
+def _at_import(enclosing: Enclosing) -> bool:
+    return not any(isinstance(node, Function) or _is_main_guard(node) for node in enclosing)
+
+
+def _matters(index: ProjectIndex, file: FileIndex, name: str) -> bool:
+    """Whether the file has kernels that would have taken the option from ``wp.config``."""
+    for item in file.option_sets:
+        if (
+            item.via == "set_module_options"
+            and item.target_module == own_module(file)
+            and _at_import(item.enclosing)
+            and (name in item.options or item.dynamic)
+        ):
+            return False  # it says itself what it wants
+    return any(
+        construct.kind == "kernel" and name not in construct.options and _copies(construct)
+        for construct in file.constructs
+    )
+
+
+def _copies(construct: Construct) -> bool:
+    if construct.module_choice is ModuleChoice.DEFAULT:
+        return True  # also one that is defined later: the module is there already
+    return construct.module_choice is ModuleChoice.UNIQUE and _at_import(construct.enclosing)
+
+
+def _creation_fix(
+    index: ProjectIndex, file: FileIndex, item: OptionSet, name: str, value: ast.expr, first: _Missed, missed: int
+) -> tuple[Fix | None, str | None]:
+    if file.role is not Role.APPLICATION:
+        return None, "this is library code, where the option would change for everybody who imports it"
+    if not _starts(index, file):
+        return None, "other files import this one, so where it comes first is not for this file to say"
+    if item.enclosing:
+        return None, "it stands inside a block or function, and what it depends on is not known at the imports"
+    if not (isinstance(item.node, ast.Assign) and len(item.node.targets) == 1):
+        return None, "it is not a plain assignment"
+    if not _is_plain_value(value):
+        return None, "its value is not written out as a literal"
+    body = file.tree.body
+    place = body.index(item.node)
+    target = next(position for position, statement in enumerate(body) if statement is first.cause)
+    between = body[target:place]
+    rebound = sorted(names_read(item.node) & binds(between))
+    if rebound:
+        return None, f"`{rebound[0]}`, which it uses, is bound only below line {first.cause.lineno}: move that import up first"
+    trouble = _between(between, name)
+    if trouble is not None:
+        return None, trouble
+    if _shares(file, item.node) or _shares(file, body[target]):
+        return None, "it shares a line with another statement"
+    line, before = item.node.lineno, _first_line(body[target])
+    noqa: tuple[int, ...] = ()
+    if _lints_import_order(Path(index.project.root)):
+        noqa = tuple(
+            statement.lineno for statement in between if isinstance(statement, (ast.Import, ast.ImportFrom))
+        )
+    fix = Fix(
+        applicability=Applicability.ASK,
+        summary=f"set `wp.config.{name}` before {'the module' if missed == 1 else 'the modules'} that it misses "
+        f"(line {line} moves above line {before})",
+        edits={file.path: (MoveStatement(line, before, noqa),)},
+        options=frozenset({name}),
+        needs_no_adjoint=tuple(
+            sorted(
+                (found.path, construct.qualname)
+                for found in index.files.values()
+                for construct in found.constructs
+                if construct.kind == "kernel"
+            )
+        )
+        if name == "enable_backward" and isinstance(value, ast.Constant) and value.value is False
+        else (),
+        proved=(
+            f"the file starts the program and nobody imports it; nothing between line {before} and line {line} reads or "
+            "sets the option, or binds a name that the assignment uses"
+        ),
+        unproved="the option never acted on these kernels; whether the program is right with it is for its author to say",
+    )
+    return fix, None
+
+
+def _is_plain_value(value: ast.expr) -> bool:
+    """A literal, or a dotted name such as ``wp.DeterministicMode.RUN_TO_RUN``."""
+    while isinstance(value, ast.Attribute):
+        value = value.value
+    return isinstance(value, ast.Name) or is_literal(value)
+
+
+def _between(statements: Sequence[ast.stmt], name: str) -> str | None:
+    for statement in statements:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Attribute) and node.attr == name:
+                return f"line {node.lineno} in between reads or sets the same option"
+            if isinstance(node, ast.Name) and node.id in ("exit", "quit"):
+                return f"line {node.lineno} in between may end the program"
+            if isinstance(node, ast.Attribute) and node.attr in ("exit", "_exit", "reload"):
+                return f"line {node.lineno} in between may end the program or load modules again"
+    return None
+
+
+def _starts(index: ProjectIndex, file: FileIndex) -> bool:
+    importers = [other for other in index.project.files if file.path in index.imported_files(other)]
+    return not importers
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def _shares(file: FileIndex, statement: ast.stmt) -> bool:
+    from warpfix.codemods.base import Declined, Source
+
+    try:
+        Source(file.text, file.path).extent(statement)
+    except Declined:
+        return True
+    return False
+
+
+def _lints_import_order(root: Path) -> bool:
+    """Whether the project is checked by ruff or flake8, whose E402 wants imports above all code."""
+    texts = []
+    for name in ("pyproject.toml", "ruff.toml", ".ruff.toml", ".flake8", "setup.cfg", "tox.ini"):
+        try:
+            texts.append((name, (root / name).read_text(encoding="utf-8", errors="replace")))
+        except OSError:
+            continue
+    if any("E402" in text for _, text in texts):
+        return False  # it is ignored, somewhere
+    return any(
+        name in ("ruff.toml", ".ruff.toml", ".flake8") or "[tool.ruff" in text or "[flake8]" in text
+        for name, text in texts
+    )
+
+
+# ---- options that are read at the first hash
+
+
+def _hash_time(
+    index: ProjectIndex, file: FileIndex, context: Context, item: OptionSet, name: str, value: ast.expr
+) -> Finding | None:
+    if _deliberate(index, file, item, name) or _changes_nothing(index, file, item, name, value):
+        return None
+    found = block_around(file, item.node, item.enclosing)
+    if found is None:
+        return None
+    block, place = found
+    flow = flow_of(index, context)
+    load = None
+    for statement in block[:place]:
+        load = flow.sure_load(file, statement, item.enclosing, ANY)
+        if load is not None:
+            break
+    if load is None:
+        return None
+    if any(
+        other.via == "config" and name in other.options and other.node in block[:place] for other in file.option_sets
+    ):
+        return None  # switched between launches on purpose
+    target = next(
+        (
+            position
+            for position in range(place)
+            if (load.module is not None and flow.may_load(file, block[position], item.enclosing, load.module))
+            or flow.sure_load(file, block[position], item.enclosing, ANY) is not None
+        ),
+        None,
+    )
+    fix: Fix | None = None
+    declined: str | None = None
+    line = _first_line(item.node)
+    between = block[target:place] if target is not None else []
+    if file.role is not Role.APPLICATION:
+        declined = "this is library code, where the option would change for everybody who imports it"
+    elif target is None:
+        declined = "no statement above it in its block was found to load a module"
+    elif not _is_plain_value(value) or not isinstance(item.node, ast.Assign) or len(item.node.targets) != 1:
+        declined = "its value is not written out as a literal"
+    elif rebound := sorted(names_read(item.node) & binds(between)):
+        declined = f"`{rebound[0]}`, which it uses, is bound between the launch and here"
+    elif any(leaves(statement) for statement in between):
+        declined = "the code between the launch and here may leave the block"
+    elif (trouble := _between(between, name)) is not None:
+        declined = trouble
+    elif _shares(file, item.node) or _shares(file, block[target]):
+        declined = "it shares a line with another statement"
+    else:
+        before = _first_line(block[target])
+        fix = Fix(
+            applicability=Applicability.ASK,
+            summary=f"set `wp.config.{name}` before the first launch (line {line} moves above line {before})",
+            edits={file.path: (MoveStatement(line, before),)},
+            options=frozenset({name}),
+            proved=f"nothing between line {before} and line {line} reads or sets the option, or leaves the block",
+            unproved="the option did not act on the modules that were loaded by then; making it act may change results",
+        )
+    where = f"line {load.node.lineno}" if load.file is file else f"a call that comes to line {load.node.lineno} of {Path(load.file.path).name}"
+    what = f"has launched `{load.kernel.rpartition('.')[2]}`" if load.kernel else "has loaded a module"
+    advice = (
+        f"move it above line {fix.edits[file.path][0].before}; as it did not act so far, that is a decision: name the "  # type: ignore[attr-defined]
+        "rule with --select to have it made"
+        if fix is not None
+        else f"set it before the first launch; no fix is offered: {declined}"
+    )
+    return Finding(
+        code=RULE.code,
+        rule=RULE.slug,
+        path=file.path,
+        **locate(file, item.node),
+        message=(
+            f"`wp.config.{name} = {ast.unparse(value)}` comes after {where} {what}: Warp reads this option when it hashes a module "
+            "for the first time, so modules loaded by then ignore it, until something else marks one as modified and it is built again"
+        ),
+        advice=advice,
+        fix=fix,
+        declined=declined,
+        data={
+            "option": name,
+            "value": ast.unparse(value),
+            "deadline": "first hash",
+            "loaded_by": [load.file.path, load.node.lineno],
+            "kernels": [
+                [found.path, construct.qualname]
+                for found, construct in (flow.kernels_of(load.module) if load.module else [])
+            ],
+        },
+    )
+
+
+RULE = Rule(
+    code="WF201",
+    slug="late-config",
+    summary="A `wp.config` option is set after Warp has read it.",
+    why=(
+        "Six options (enable_backward, max_unroll, lineinfo, compile_time_trace, deterministic, "
+        "deterministic_max_records) are copied when a Warp module is created: by the first kernel, function, struct or "
+        "option call in it, that is when the file is imported. Others (mode, optimization_level, verify_fp, "
+        "use_precompiled_headers, ...) are read at the first hash of a module, that is at its first launch. An "
+        "assignment after that does nothing, without a sign: the program pays for code that its author has switched off."
+    ),
+    bad=(
+        "import warp as wp\n"
+        "import flow_kernels                     # creates its Warp module: the option is copied here\n"
+        "\n"
+        "wp.config.enable_backward = False       # too late for flow_kernels\n"
+    ),
+    good=(
+        "import warp as wp\n"
+        "\n"
+        "wp.config.enable_backward = False\n"
+        "\n"
+        "import flow_kernels  # noqa: E402\n"
+    ),
+    limits=(
+        "Sees what the project's own files create when imported, not what installed packages do. Silent on functions that "
+        "are called while a file is imported, methods, try/finally, options that are read and put back, values that "
+        "are the default, logging and path settings, and names that are no option of Warp."
+    ),
+    fix_safety=(
+        "`ask`, in the application's starting script only: the assignment moves above the first import (or definition) "
+        "that it misses. The option never acted, so making it act is the author's decision. Never in library code."
+    ),
+    since="0.1.0",
+    check=check,
+)
