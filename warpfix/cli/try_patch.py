@@ -31,6 +31,7 @@ def command(patch: Path, command: tuple[str, ...], about: tuple[str, ...], form:
     from warpfix.cli.run_options import progress, verify_settings
     from warpfix.verify.engine import try_patch
     from warpfix.verify.patch import apply_patch
+    from warpfix.verify.text import tried_lines
 
     if str(patch) == "-":
         data = sys.stdin.buffer.read()
@@ -47,5 +48,5 @@ def command(patch: Path, command: tuple[str, ...], about: tuple[str, ...], form:
 
         click.echo(json.dumps(result.to_dict(), indent=1, default=str))
     else:
-        click.echo("\n".join(result.lines()))
+        click.echo("\n".join(tried_lines(result)))
     return EXIT_OK if result.good else EXIT_FINDINGS

@@ -19,8 +19,7 @@ from warpfix.verify.compare import Expected, compare, real
 from warpfix.verify.interface import check_interface
 from warpfix.verify.lab import Candidate, Judgement, Lab, OutOfTime, VerifyOptions, unexecuted
 from warpfix.verify.patch import Patched, infer_renames
-from warpfix.verify.text import judgement_lines
-from warpfix.verify.verdict import Check, Outcome, Status, judge, totals
+from warpfix.verify.verdict import Check, Outcome, Status, Totals, judge, totals
 
 __all__ = ["Applied", "Proposal", "VerifyOptions", "apply_verified", "try_patch"]
 
@@ -59,16 +58,6 @@ class Tried:
     def good(self) -> bool:
         """Whether the patch may be applied."""
         return self.judgement.status is Status.GOOD
-
-    def lines(self) -> list[str]:
-        """The report as text."""
-        lines = [f"verdict: {self.judgement.status.value}: {self.judgement.reason()}"]
-        lines += judgement_lines(self.judgement)
-        if self.renames:
-            lines += ["", "taken for moved, because name, parameters and body are equal:"]
-            lines += [f"  {one.old_qualname} -> {one.new_qualname} ({Path(one.path).name})" for one in self.renames]
-        lines += _touched_lines(self.touched)
-        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """The report for machines."""
@@ -157,6 +146,30 @@ class Applied:
     confirmed: str = ""
     touched: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
+
+    def totals(self, command: tuple[str, ...]) -> Totals:
+        """Counts and times of the command as it stood."""
+        return totals(self.baseline[command].runs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report for machines."""
+        judgement = self.judgement
+        return {
+            "status": self.status,
+            "reason": judgement.reason() if judgement else "",
+            "commands": {c: v.to_dict() for c, v in judgement.verdicts.items()} if judgement else {},
+            "written": list(self.written),
+            "confirmed": self.confirmed,
+            "changed": [_planned_to_dict(planned) for planned in self.kept],
+            "left": [
+                *({**_planned_to_dict(o.planned), "reason": o.reason, "invariant": o.invariant} for o in self.left),
+                *(
+                    {"path": d.finding.path, "line": d.finding.line, "rule": d.finding.rule, "reason": d.reason}
+                    for d in self.dropped
+                ),
+            ],
+            "files_written_by_the_command": dict(self.touched),
+        }
 
     @property
     def exit_status(self) -> int:
@@ -485,10 +498,12 @@ def _written_sources(lab: Lab) -> list[Check]:
     return [Check("text", Outcome.UNVERIFIED, message)]
 
 
-def _touched_lines(touched: Mapping[str, str]) -> list[str]:
-    if not touched:
-        return []
-    lines = ["", "files in the project that the command writes:"]
-    shown = list(touched.items())[:20]
-    lines += [f"  {path} ({how})" for path, how in shown]
-    return lines + ([f"  and {len(touched) - 20} more"] if len(touched) > 20 else [])
+def _planned_to_dict(planned: Planned) -> dict[str, Any]:
+    finding = planned.findings[0]
+    return {
+        "path": finding.path,
+        "line": finding.line,
+        "rule": finding.rule,
+        "summary": planned.fix.summary,
+        "kernel_keys": [[rename.old_key, rename.new_key] for rename in planned.fix.renames],
+    }

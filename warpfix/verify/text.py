@@ -1,13 +1,39 @@
-"""A judgement in words, for people."""
+"""Judgements in words, for people. At most 80 columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warpfix.verify.lab import Judgement
-from warpfix.verify.verdict import Check, Outcome, Verdict, table
+from warpfix.verify.verdict import Check, Outcome, Status, Totals, Verdict, table
 
+if TYPE_CHECKING:
+    from warpfix.plan import Planned
+    from warpfix.verify.engine import Applied, Tried
+
+WIDTH = 80
 _SHORT = {Outcome.HELD: "held", Outcome.BROKEN: "BROKEN", Outcome.UNVERIFIED: "unverified", Outcome.MISSING: "-"}
+
+
+def wrap(text: str, first: str = "", rest: str | None = None) -> list[str]:
+    """Text as lines; ``first`` and ``rest`` indent the first and the following ones."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first) if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def verdict_lines(verdict: Verdict) -> list[str]:
+    """One verdict with its totals, checks and notes."""
+    return [*wrap(f"verdict: {verdict.status.value}: {verdict.reason()}"), *_body(verdict)]
 
 
 def judgement_lines(judgement: Judgement) -> list[str]:
@@ -21,25 +47,127 @@ def judgement_lines(judgement: Judgement) -> list[str]:
         lines += ["", "last lines of the command after the change:"]
         lines += [f"  | {line}" for line in judgement.failure]
     if judgement.cut_short:
-        lines.append("note: --max-time ended the sampling; this is the best verdict so far")
+        lines += wrap("note: --max-time ended the sampling; this is the best verdict so far")
     return lines
-
-
-def verdict_lines(verdict: Verdict) -> list[str]:
-    """One verdict with its totals, checks and notes."""
-    return [f"verdict: {verdict.status.value}: {verdict.reason()}", *_body(verdict)]
 
 
 def _body(verdict: Verdict) -> list[str]:
     lines = ["", *table(verdict.before, verdict.after), ""]
     lines += check_lines(verdict.checks)
-    return lines + [f"note: {note}" for note in verdict.notes]
+    return lines + [line for note in verdict.notes for line in wrap(f"note: {note}")]
 
 
 def check_lines(checks: Iterable[Check]) -> list[str]:
-    """One line per check: the invariant, what came out, in which form, and the words."""
+    """Each check: the invariant, what came out, in which form, and the words."""
     lines = []
     for check in checks:
-        form = f" ({check.form})" if check.form else ""
-        lines.append(f"{check.invariant:9}  {_SHORT[check.outcome]:10}  {check.message}{form}")
+        form = f" (compared {check.form})" if check.form else ""
+        lines += wrap(check.message + form, f"{check.invariant:9}  {_SHORT[check.outcome]:10}  ")
     return lines
+
+
+def tried_lines(tried: Tried) -> list[str]:
+    """The report of ``try``."""
+    lines = wrap(f"verdict: {tried.judgement.status.value}: {tried.judgement.reason()}")
+    lines += judgement_lines(tried.judgement)
+    if tried.renames:
+        lines += ["", "taken for moved, because name, parameters and body are equal:"]
+        lines += [f"  {one.old_qualname} -> {one.new_qualname} ({Path(one.path).name})" for one in tried.renames]
+    return lines + _touched(tried.touched)
+
+
+def applied_lines(applied: Applied) -> list[str]:
+    """The report of ``apply --verify``: before and after, what was changed, what was left, what each claim rests on."""
+    lines = [_headline(applied)]
+    if applied.judgement is not None:
+        lines += judgement_lines(applied.judgement)
+    else:
+        for command in applied.baseline:
+            if len(applied.baseline) > 1:
+                lines += ["", f"$ {shlex.join(command)}"]
+            lines += ["", *_as_it_stands(applied.totals(command))]
+    if applied.status == "written":
+        lines += wrap(applied.confirmed, f"{'real tree':9}  {'held':10}  ")
+        lines += ["", "changed:"]
+        lines += [line for planned in applied.kept for line in _fix_lines(planned, applied.root)]
+        keys = [(r.old_key, r.new_key) for one in applied.kept for r in one.fix.renames if r.old_key != r.new_key]
+        if keys:
+            lines += ["", "kernel keys, old -> new:"]
+            lines += [f"  {old} -> {new}" for old, new in dict.fromkeys(keys)]
+    elif applied.status == "undone":
+        lines += ["", *wrap(f"{applied.confirmed}; the write was undone")]
+    elif applied.status == "refused" and applied.kept:
+        lines += ["", "proposed, and not written:"]
+        lines += [line for planned in applied.kept for line in _fix_lines(planned, applied.root)]
+    if applied.left or applied.dropped:
+        lines += ["", "left:"]
+        for one in applied.left:
+            for finding in one.planned.findings:
+                lines += _left(applied, finding.path, finding.line, finding.message, one.reason)
+        for dropped in applied.dropped:
+            finding = dropped.finding
+            lines += _left(applied, finding.path, finding.line, finding.message, dropped.reason)
+    lines += _unproved(applied)
+    return lines + _touched(applied.touched)
+
+
+def _headline(applied: Applied) -> str:
+    if applied.status == "written":
+        files = len(applied.written)
+        assert applied.judgement is not None
+        return f"written: {files} file{'s' if files > 1 else ''}: {applied.judgement.reason()}"
+    if applied.status == "undone":
+        return "nothing is changed: the real tree disagreed with the measurement"
+    if applied.status == "nothing-to-do":
+        return "nothing to change"
+    if applied.judgement is None or not applied.kept:
+        judgement = applied.refused[-1] if applied.refused else applied.judgement
+        if judgement is not None and judgement.status is Status.INVALID:
+            return f"nothing is changed: {judgement.status.value}: {judgement.reason()}"
+        return "nothing is changed: no proposed fix is proved and pays"
+    return f"nothing is changed: {applied.judgement.status.value}: {applied.judgement.reason()}"
+
+
+def _as_it_stands(totals: Totals) -> list[str]:
+    rows = table(totals, Totals())
+    # One column: there is no second version.
+    return [line.rstrip() for line in rows[1:]]
+
+
+def _fix_lines(planned: Planned, root: str) -> list[str]:
+    finding = planned.findings[0]
+    place = _place(finding.path, finding.line, root)
+    lines = wrap(f"{place}: {planned.fix.summary}", "  ", "    ")
+    if planned.fix.proved:
+        lines += wrap(f"proved from source: {planned.fix.proved}", "    ")
+    return lines
+
+
+def _left(applied: Applied, path: str, line: int, message: str, reason: str) -> list[str]:
+    lines = wrap(f"{_place(path, line, applied.root)}: {message}", "  ", "    ")
+    return lines + wrap(reason, "    because ", "    ") if reason and reason != message else lines
+
+
+def _place(path: str, line: int, root: str) -> str:
+    try:
+        shown = Path(path).relative_to(root).as_posix()
+    except ValueError:
+        shown = path
+    return f"{shown}:{line}"
+
+
+def _unproved(applied: Applied) -> list[str]:
+    if applied.status != "written":
+        return []
+    words = ["what the kernels wrote (arrays are not compared; generated code and output are)"]
+    words += ["other commands than the measured, other devices and other versions of Warp"]
+    return ["", *wrap("not verified: " + "; ".join(words))]
+
+
+def _touched(touched: Mapping[str, str]) -> list[str]:
+    items = list(touched.items())
+    if not items:
+        return []
+    lines = ["", "files in the project that the command writes:"]
+    lines += [f"  {path} ({how})" for path, how in items[:20]]
+    return lines + ([f"  and {len(items) - 20} more"] if len(items) > 20 else [])
