@@ -1,1 +1,1 @@
-""""""
+"""Findings in the form that a reader wants: a terminal, a program, a code host."""

@@ -1,0 +1,98 @@
+"""``warpfix scan``: findings from source alone, or joined with a measured profile."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from warpfix.errors import EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, WarpfixError
+
+
+def _names(values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=str), metavar="[PATH]...")
+@click.option("--profile", type=click.Path(dir_okay=False), help="Report of `warpfix measure -o`: say what each cost.")
+@click.option("--select", multiple=True, metavar="RULE,...", help="Only these rules, by code, slug or prefix (WF2).")
+@click.option("--ignore", multiple=True, metavar="RULE,...", help="Not these rules.")
+@click.option("--include-tests", is_flag=True, help="Report on test files too.")
+@click.option("--format", "form", type=click.Choice(["text", "json", "sarif", "github"]), default="text", show_default=True)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write there, not to stdout.")
+@click.option("--exit-zero", is_flag=True, help="End with 0 also when there are findings.")
+@click.option("--statistics", is_flag=True, help="Counts and seconds by rule and stage.")
+@click.option("--warp-min", metavar="VERSION", help="Lowest Warp that the code works with; else the project's metadata.")
+def command(
+    paths: tuple[str, ...],
+    profile: str | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    include_tests: bool,
+    form: str,
+    output: Path | None,
+    exit_zero: bool,
+    statistics: bool,
+    warp_min: str | None,
+) -> int:
+    """Find what makes a Warp program compile too much, from its source. PATH is a file or folder, `.` by default.
+
+    \b
+    Exit status: 0 nothing found, 1 findings, 2 a file could not be read or the call is wrong.
+    """
+    from warpfix.output.scan_result import shown_path
+    from warpfix.scanning import read_profile, scan_paths
+
+    if output is not None and not output.resolve().parent.is_dir():
+        raise WarpfixError(f"can't write {output}: there is no folder {output.resolve().parent}")
+    _, result = scan_paths(
+        paths or (".",),
+        select=_names(select),
+        ignore=_names(ignore),
+        include_tests=include_tests,
+        warp_min=warp_min,
+        profile=None if profile is None else read_profile(profile),
+    )
+    if form == "json":
+        from warpfix.output import json_output
+
+        rendered = json_output.render(result, statistics)
+    elif form == "sarif":
+        from warpfix.output import sarif
+
+        rendered = sarif.render(result)
+    elif form == "github":
+        from warpfix.output import github
+
+        rendered = github.render(result)
+    else:
+        from warpfix.output import text
+
+        rendered = text.render(result, colour=output is None and _colour(), statistics=statistics)
+    if output is not None:
+        try:
+            output.write_text(rendered, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise WarpfixError(f"can't write {output}: {error.strerror or error}") from error
+    else:
+        _write(rendered)
+    for problem in result.problems:
+        where = shown_path(problem.path) + (f":{problem.line}" if problem.line else "")
+        click.echo(f"warpfix: {where}: {problem.message}", err=True)
+    if result.problems:
+        return EXIT_ERROR
+    return EXIT_FINDINGS if result.findings and not exit_zero else EXIT_OK
+
+
+def _colour() -> bool:
+    import os
+
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def _write(text: str) -> None:
+    """To stdout, whatever its encoding: an excerpt may hold what a terminal can't show."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)

@@ -1,0 +1,32 @@
+"""Findings as annotations of GitHub Actions: one workflow command a line."""
+
+from __future__ import annotations
+
+from warpfix.output.scan_result import ScanResult, shown_path
+from warpfix.output.text import cost_in_words
+
+
+def render(result: ScanResult) -> str:
+    """The workflow commands; empty when there is nothing to say."""
+    lines = []
+    for finding in result.findings:
+        text = f"{finding.message}. {finding.advice}"
+        if finding.cost is not None:
+            text += f" ({cost_in_words(finding)})"
+        # GitHub takes a column range only where both ends are on one line.
+        place = f"file={_property(shown_path(finding.path))},line={finding.line},endLine={finding.end_line}"
+        if finding.line == finding.end_line:
+            place += f",col={finding.column},endColumn={finding.end_column}"
+        lines.append(f"::warning {place},title={_property(f'{finding.code} {finding.rule}')}::{_data(text)}")
+    for problem in result.problems:
+        place = f"file={_property(shown_path(problem.path))}" + (f",line={problem.line}" if problem.line else "")
+        lines.append(f"::error {place},title=warpfix::{_data(problem.message)}")
+    return "".join(line + "\n" for line in lines)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

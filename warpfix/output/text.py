@@ -1,0 +1,107 @@
+"""Findings for a person at a terminal: where, what, the source line with a caret, what to do, what it cost."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import click
+
+from warpfix.findings import Finding
+from warpfix.output.scan_result import ScanResult, shown_path
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_WIDTH = 160
+
+
+def render(result: ScanResult, colour: bool = False, statistics: bool = False) -> str:
+    """The whole report; ends with a line end. Problems are not in it: they go to stderr."""
+    paint: Callable[..., str] = click.style if colour else _plain
+    lines: list[str] = []
+    split: dict[str, list[str]] = {}
+    for finding in result.findings:
+        if finding.path not in split and finding.path in result.texts:
+            split[finding.path] = _LINE_END.split(result.texts[finding.path])
+        lines.extend(_finding(finding, split.get(finding.path, []), paint))
+        lines.append("")
+    lines.extend(_summary(result))
+    if statistics:
+        lines.append("")
+        lines.extend(_statistics(result))
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str, **style: object) -> str:
+    return text
+
+
+def _finding(finding: Finding, source: list[str], paint: Callable[..., str]) -> Iterator[str]:
+    where = f"{shown_path(finding.path)}:{finding.line}:{finding.column}"
+    yield f"{paint(where, bold=True)} {paint(finding.code, fg='red', bold=True)} {finding.rule}: {finding.message}"
+    if 1 <= finding.line <= len(source):
+        text = source[finding.line - 1].replace("\t", " ").replace("\f", " ")
+        number = str(finding.line)
+        start = finding.column - 1
+        end = finding.end_column - 1 if finding.end_line == finding.line else len(text)
+        length = max(1, min(end, len(text)) - start)
+        shown = text if len(text) <= _WIDTH else text[:_WIDTH] + "..."
+        yield f"  {number} | {shown}"
+        if start < _WIDTH:
+            carets = "^" * min(length, max(1, len(shown) - start))
+            yield f"  {' ' * len(number)} | {' ' * start}{paint(carets, fg='yellow')}"
+    yield f"  = {finding.advice}"
+    if finding.fix is not None:
+        yield f"  = fix ({finding.fix.applicability.value}): {finding.fix.summary}"
+    if finding.cost is not None:
+        yield f"  = {cost_in_words(finding)}"
+
+
+def cost_in_words(finding: Finding) -> str:
+    """What a finding cost in the measured run, as one phrase."""
+    cost = finding.cost
+    assert cost is not None
+    if not cost.ran:
+        return "never ran in the measured command"
+    builds = "1 build" if cost.builds == 1 else f"{cost.builds} builds"
+    return f"cost in the measured command: {builds}, {cost.milliseconds:.0f} ms of module time"
+
+
+def _summary(result: ScanResult) -> Iterator[str]:
+    number = len(result.findings)
+    files = len({finding.path for finding in result.findings})
+    scanned = sum(project.warp_files for project in result.projects)
+    seen = sum(project.files for project in result.projects)
+    if number:
+        fixes = Counter(finding.fix.applicability.value for finding in result.findings if finding.fix is not None)
+        words = ", ".join(f"{fixes[kind]} {kind}" for kind in ("safe", "measured", "ask") if fixes[kind])
+        offered = f"; fixes: {words}" if words else "; none with a fix"
+        yield f"{_count(number, 'finding')} in {_count(files, 'file')}{offered}"
+    elif scanned:
+        yield f"nothing found in {_count(scanned, 'file')} that {'use' if scanned != 1 else 'uses'} Warp"
+    else:
+        yield f"no file that uses Warp among {_count(seen, 'Python file')}"
+    left_out = sum(project.left_out for project in result.projects)
+    if left_out:
+        yield f"{_count(left_out, 'test or vendored file')} left out (--include-tests takes tests in)"
+    if any(not project.editable for project in result.projects):
+        yield "installed code is reported and never edited"
+
+
+def _statistics(result: ScanResult) -> Iterator[str]:
+    counts = Counter(finding.code for finding in result.findings)
+    yield "rule    findings  seconds"
+    codes = sorted({*counts, *(name for name in result.statistics if name.startswith("WF"))})
+    for code in codes:
+        yield f"{code:<8}{counts[code]:>8}{result.statistics.get(code, 0.0):>9.3f}"
+    for stage in ("discover", "index"):
+        if stage in result.statistics:
+            yield f"{stage:<16}{result.statistics[stage]:>9.3f}"
+    for project in result.projects:
+        lowest = project.warp_min or "not given, the installed one counts"
+        source = f" ({project.warp_min_source})" if project.warp_min_source else ""
+        yield f"{shown_path(project.root)}: {project.warp_files} of {project.files} files use Warp; lowest Warp: {lowest}{source}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,98 @@
+"""A scan from paths to findings: what ``warpfix scan`` shows and ``warpfix apply`` plans from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpfix.config import Config
+from warpfix.errors import WarpfixError
+from warpfix.findings import Finding
+from warpfix.index.build import ProjectIndex, build_index
+from warpfix.index.model import Problem, Role
+from warpfix.measure.profile import Profile
+from warpfix.output.scan_result import ScannedProject, ScanResult
+from warpfix.project import discover
+from warpfix.rules import run_rules
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """One project's index with what the rules found in it."""
+
+    index: ProjectIndex
+    config: Config
+    findings: tuple[Finding, ...]
+    problems: tuple[Problem, ...]
+
+
+def read_profile(path: str | Path) -> Profile:
+    """The profile that ``warpfix measure -o`` wrote.
+
+    Raises:
+        WarpfixError: it can't be read, or it is a report of another tool, which has no lines to join.
+    """
+    from warpfix.measure.report import read_report
+
+    report = read_report(path)
+    if not isinstance(report, Profile):
+        raise WarpfixError(f"{path}: a report of another probe names modules, not lines; write one with `warpfix measure -o`")
+    return report
+
+
+def scan_paths(
+    paths: Iterable[str | Path],
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    include_tests: bool = False,
+    warp_min: str | None = None,
+    profile: Profile | None = None,
+) -> tuple[list[Scanned], ScanResult]:
+    """Discover, index and judge the projects behind some paths.
+
+    Raises:
+        WarpfixError: a path does not exist, a configuration is wrong, or a rule is named that there is none of.
+    """
+    statistics: dict[str, float] = {}
+    started = time.perf_counter()
+    projects = discover(paths)
+    statistics["discover"] = time.perf_counter() - started
+    scanned: list[Scanned] = []
+    for project in projects:
+        config = project.config.override(
+            select=select, ignore=ignore, include_tests=include_tests, warp_min=warp_min
+        )
+        started = time.perf_counter()
+        index = build_index(project, config)
+        statistics["index"] = statistics.get("index", 0.0) + time.perf_counter() - started
+        findings, problems = run_rules(index, config, profile, statistics)
+        scanned.append(Scanned(index, config, tuple(findings), tuple(problems)))
+    findings_all = [finding for item in scanned for finding in item.findings]
+    wanted = {finding.path for finding in findings_all}
+    result = ScanResult(
+        projects=tuple(_summary(item) for item in scanned),
+        findings=tuple(findings_all),
+        problems=tuple(dict.fromkeys(problem for item in scanned for problem in item.problems)),
+        texts={path: file.text for item in scanned for path, file in item.index.files.items() if path in wanted},
+        statistics=statistics,
+        with_profile=profile is not None,
+    )
+    return scanned, result
+
+
+def _summary(item: Scanned) -> ScannedProject:
+    project, files = item.index.project, item.index.files
+    skipped = (Role.VENDORED,) if item.config.include_tests else (Role.VENDORED, Role.TEST)
+    left_out = sum(files[path].role in skipped for path in project.targets if path in files)
+    return ScannedProject(
+        root=project.root,
+        editable=project.editable,
+        files=len(project.targets),
+        warp_files=sum(path in files for path in project.targets),
+        left_out=left_out,
+        warp_min=item.config.warp_min,
+        warp_min_source=item.config.warp_min_source,
+    )
