@@ -212,7 +212,7 @@ def _insert(
                 extent = source.extent(node)
             except Declined:
                 extent = None
-        if extent is None:
+        if extent is None or node is None:
             for move in group:
                 outcome[move.edit] = Declined(f"there is no place for it at line {anchor}")
             continue

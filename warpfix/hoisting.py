@@ -8,23 +8,25 @@ here is guessed: what can't be proved from the source is declined in words.
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import os
 import re
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from warpfix.codemods import Declined, Edit, Source
+from warpfix.codemods import Declined, Source
 from warpfix.codemods._arguments import ModuleArgument
 from warpfix.codemods.hoist import Hoist
+from warpfix.config import Config
 from warpfix.findings import Applicability, KernelRename
-from warpfix.index.build import ProjectIndex, Reference
+from warpfix.index.build import ProjectIndex
 from warpfix.index.captures import (
     DefinitionNode,
     Occurrence,
     Scope,
     Scopes,
-    all_arguments,
     definition_time,
     is_builtin,
 )
@@ -1470,6 +1472,31 @@ def shared_landing(hoister: Hoister, file: FileIndex, construct: Construct) -> L
     return Landing(ModuleArgument(name), name, shared=True)
 
 
+def module_scope_problem(hoister: Hoister, file: FileIndex, construct: Construct) -> None:
+    """Raise Declined if a unique kernel at module scope can't share a module with others."""
+    planner = _FilePlanner(hoister, file)
+    what = f"`{construct.name}`"
+    if not _literal_module(construct):
+        raise Declined(f"{what} gets its Warp module from an expression: a choice that was made on purpose")
+    if len(construct.node.decorator_list) != 1:
+        raise Declined(f"{what} has other decorators as well")
+    if file.path in hoister.interface_files:
+        raise Declined("the project builds this module ahead of time, so that the kernel's key is an interface")
+    for call in [node for node in ast.walk(construct.node) if isinstance(node, ast.Call)]:
+        planner._check_call(call)
+    scope = planner._scope_of(construct.node)
+    if len(scope.bindings.get(construct.name, ())) != 1:
+        raise Declined(f"`{construct.name}` is bound more than once")
+    item = _Item(construct.node, construct.name, scope, construct)
+    for occurrence in planner.scopes.references(scope, construct.name):
+        planner._use(item, occurrence, True)
+    created = [c.node.lineno for c in file.constructs if c.decorator is not None and not c.in_function]
+    for write in file.option_sets:
+        between = min(created) < write.node.lineno < max(created) and not _functions(write.enclosing)
+        if between and write.via == "config" and (write.dynamic or set(write.options) & SNAPSHOT_OPTIONS):
+            raise Declined(f"line {write.node.lineno} sets `wp.config` between the kernels of this file")
+
+
 def stable_prefix(hoister: Hoister, file: FileIndex) -> str:
     """The dotted name of a file, or the stem of a script."""
     if file.module is not None:
@@ -1575,16 +1602,30 @@ def _is_warp_type(resolved: str) -> bool:
     return _WARP_TYPE.match(resolved) is not None
 
 
-__all__ = [
-    "Capture",
-    "FileFacts",
-    "Hoister",
-    "Landing",
-    "Verdict",
-    "all_arguments",
-    "kernel_key",
-    "python_qualname",
-    "shared_landing",
-    "stable_prefix",
-]
-_ = (Edit, Reference)
+_HOISTERS: weakref.WeakKeyDictionary[ProjectIndex, Hoister] = weakref.WeakKeyDictionary()
+
+
+def hoister_for(index: ProjectIndex, config: Config, keep_keys: bool = False) -> Hoister:
+    """The hoister of an index: one for all rules, so that every decision is made once.
+
+    Args:
+        index: The project's index.
+        config: Says which Warp the edits must work with.
+        keep_keys: Counts for the first call only, which the command line makes.
+    """
+    found = _HOISTERS.get(index)
+    if found is None:
+        found = _HOISTERS[index] = Hoister(index, lowest_warp(config)[0], keep_keys)
+    return found
+
+
+def lowest_warp(config: Config) -> tuple[tuple[int, int], str]:
+    """The lowest Warp that an edit must work with, and where that was read, in words."""
+    version, source = config.warp_min, config.warp_min_source
+    if version is None:
+        try:
+            version, source = importlib.metadata.version("warp-lang"), "the installed Warp"
+        except importlib.metadata.PackageNotFoundError:
+            version, source = "1.7", "the lowest that warpfix supports"
+    numbers = [int(piece) for piece in re.findall(r"\d+", version)[:2]]
+    return (numbers[0], numbers[1] if len(numbers) > 1 else 0), source

@@ -153,19 +153,21 @@ def _does_not_pay(
         name = moves[0][2].rpartition(".")[2]
         if settings.verify:
             return f"the measured command never builds `{name}`, so nothing can be proved of it"
-        if any(evidence.module_built(module) for module, _, _ in moves) or fix.applicability is not Applicability.SAFE:
+        if (
+            any(evidence.module_built(module, path) for module, path, _ in moves)
+            or fix.applicability is not Applicability.SAFE
+        ):
             return f"the measured command never builds `{name}`, and would after the change"
         return None
     if fix.applicability is Applicability.SAFE:
         return None
+    keeps = all(finding.data.get("keeps_module") for finding in planned.findings)
     for module, path, name in built:
-        loads = evidence.builds(path, name)
-        own = {load.module for load in loads}
-        if module in own:
+        if keeps:
             # It stays in its module: fewer builds only where that module is built more than once.
-            if any(evidence.rebuilt(load) for load in loads):
+            if any(evidence.rebuilt(load) for load in evidence.builds(path, name)):
                 return None
-        elif evidence.module_built(module) or company.get(module, 0) > 1:
+        elif evidence.module_built(module, path) or company.get(module, 0) > 1:
             return None
     return "the measured command would not build fewer modules"
 
@@ -186,6 +188,7 @@ class _Evidence:
     def __init__(self, profile: Profile) -> None:
         self._builds: dict[tuple[str, str], list[Load]] = {}
         self._modules: dict[str, list[Load]] = {}
+        self._main: set[str] = set()
         self._adjoint: set[tuple[str, str]] = set()
         for run in profile.cold[:1]:
             for load in run.builds:
@@ -193,6 +196,8 @@ class _Evidence:
                 for kernel in load.kernels:
                     key = (_same(kernel.definition.path), kernel.definition.qualname)
                     self._builds.setdefault(key, []).append(load)
+                    if load.module == "__main__":
+                        self._main.add(key[0])
         for run in profile.runs:
             for process in run.processes:
                 for signature in process.launches.signatures:
@@ -203,9 +208,9 @@ class _Evidence:
         """Builds that contained the kernel."""
         return self._builds.get((_same(path), qualname), [])
 
-    def module_built(self, module: str) -> bool:
-        """Whether the command built the Warp module (a script's own is called ``__main__`` when it runs)."""
-        return module in self._modules
+    def module_built(self, module: str, path: str) -> bool:
+        """Whether the command built the Warp module; a script's own is called ``__main__`` when it runs."""
+        return module in self._modules or _same(path) in self._main
 
     def rebuilt(self, load: Load) -> bool:
         """Whether the module of a build was built more than once for one target and block size."""

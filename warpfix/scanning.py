@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,8 +50,11 @@ def scan_paths(
     include_tests: bool = False,
     warp_min: str | None = None,
     profile: Profile | None = None,
+    prepare: Callable[[ProjectIndex, Config], object] | None = None,
 ) -> tuple[list[Scanned], ScanResult]:
     """Discover, index and judge the projects behind some paths.
+
+    ``prepare`` is called with each project's index and configuration before its rules run.
 
     Raises:
         WarpfixError: a path does not exist, a configuration is wrong, or a rule is named that there is none of.
@@ -68,6 +71,8 @@ def scan_paths(
         started = time.perf_counter()
         index = build_index(project, config)
         statistics["index"] = statistics.get("index", 0.0) + time.perf_counter() - started
+        if prepare is not None:
+            prepare(index, config)
         findings, problems = run_rules(index, config, profile, statistics)
         scanned.append(Scanned(index, config, tuple(findings), tuple(problems)))
     findings_all = [finding for item in scanned for finding in item.findings]

@@ -1,0 +1,140 @@
+"""WF102 specialised-kernel: a closure kernel that captures what varies rebuilds the module that it shares."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable
+
+from warpfix.findings import Finding
+from warpfix.hoisting import Capture, Hoister, Verdict, hoister_for, python_qualname
+from warpfix.index.build import CallSite, ProjectIndex
+from warpfix.index.constructs import own_module, parameter_default
+from warpfix.index.model import FileIndex, ModuleChoice
+from warpfix.rules import Context, Rule
+from warpfix.rules._kernels import head
+
+
+def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
+    """Findings for the specialised closure kernels of one file."""
+    hoister = hoister_for(index, context.config)
+    for verdict in hoister.verdicts(file):
+        if verdict.stable or verdict.silent or verdict.at_import_only or not _in_shared_module(verdict):
+            continue
+        construct = verdict.construct
+        words, data = _captures(hoister, verdict)
+        yield Finding(
+            code=RULE.code,
+            rule=RULE.slug,
+            path=file.path,
+            **head(file, construct.node),
+            message=(
+                f"`{construct.name}` captures {words}: every new variant of it builds Warp module "
+                f"`{own_module(file)}` again, with all of its other kernels"
+            ),
+            advice=(
+                'give it `module="unique"`, so that a new variant builds alone (a unique module does not see the file\'s '
+                "`wp.set_module_options`), or pass the value as a kernel argument"
+            ),
+            kernel=python_qualname(construct.enclosing, construct.name),
+            declined="it is made from values that are known only when its function is called",
+            data=data,
+        )
+
+
+def _in_shared_module(verdict: Verdict) -> bool:
+    construct = verdict.construct
+    if construct.module_choice is ModuleChoice.DEFAULT:
+        return True
+    if construct.module_choice is not ModuleChoice.PARAMETER or construct.module_parameter is None:
+        return False
+    for node in reversed(construct.enclosing):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            default = parameter_default(node, construct.module_parameter)
+            if default is not None:
+                return isinstance(default, ast.Constant) and default.value is None
+    return False
+
+
+def _captures(hoister: Hoister, verdict: Verdict) -> tuple[str, dict[str, object]]:
+    """What is captured, in words, and for machines."""
+    pieces = []
+    listed = []
+    for capture in verdict.captures:
+        reason = _where_it_differs(hoister, verdict, capture) or capture.reason
+        pieces.append(f"`{capture.name}`, {reason}")
+        listed.append({"name": capture.name, "reason": reason})
+    shown = pieces[:3] + ([f"and {len(pieces) - 3} more"] if len(pieces) > 3 else [])
+    return "; ".join(shown), {"captures": listed}
+
+
+def _where_it_differs(hoister: Hoister, verdict: Verdict, capture: Capture) -> str | None:
+    """Two calls that give a captured parameter different values, if the source shows them."""
+    function = capture.function
+    if (
+        not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        or function is not verdict.construct.enclosing[0]
+    ):
+        return None
+    sites = hoister.index.call_sites(f"{hoister.index.prefix(verdict.file)}.{function.name}")
+    values: dict[str, CallSite] = {}
+    for site in sites:
+        value = _given(function, site.node, capture.name)
+        if value is not None:
+            values.setdefault(ast.dump(value), site)
+    if len(values) < 2:
+        return None
+    first, second = list(values.values())[:2]
+    return f"which differs between calls at {_place(first)} and {_place(second)}"
+
+
+def _given(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, name: str) -> ast.expr | None:
+    """The expression that a call gives a parameter; its default where the call gives none; None if it is hidden."""
+    if any(keyword.arg is None for keyword in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    positional = [arg.arg for arg in [*function.args.posonlyargs, *function.args.args]]
+    if name in positional and positional.index(name) < len(call.args):
+        return call.args[positional.index(name)]
+    return parameter_default(function, name)
+
+
+def _place(site: CallSite) -> str:
+    return f"{os.path.basename(site.file.path)}:{site.node.lineno}"
+
+
+RULE = Rule(
+    code="WF102",
+    slug="specialised-kernel",
+    summary="A closure kernel that captures what varies shares a Warp module with other kernels.",
+    why=(
+        "Every new variant of the kernel changes the hash of the module that holds it, and so builds all of that "
+        "module's kernels again. In a module of its own a new variant is built alone, and an old one is found again."
+    ),
+    bad=(
+        "def make_scale(factor):\n"
+        "    @wp.kernel\n"
+        "    def scale(v: wp.array(dtype=float)):\n"
+        "        v[wp.tid()] *= wp.static(factor)\n"
+        "\n"
+        "    return scale\n"
+    ),
+    good=(
+        "@functools.cache\n"
+        "def make_scale(factor):\n"
+        '    @wp.kernel(module="unique")\n'
+        "    def scale(v: wp.array(dtype=float)):\n"
+        "        v[wp.tid()] *= wp.static(factor)\n"
+        "\n"
+        "    return scale\n"
+    ),
+    limits=(
+        "Silent about kernels that are unique already, about functions that only run at import, and where the Warp module "
+        "can't be read from the source. Whether the variants really differ is for a measurement to say."
+    ),
+    fix_safety="No fix is offered: which of the two ways is right depends on how many variants there are.",
+    since="0.1.0",
+    check=check,
+)

@@ -1,0 +1,161 @@
+"""WF301 unique-stable-kernel: ``module="unique"`` on a kernel that is always the same."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from warpfix.codemods import Declined
+from warpfix.codemods.drop_unique import DropUnique
+from warpfix.findings import Applicability, Finding, Fix, KernelRename
+from warpfix.hoisting import (
+    Hoister,
+    Landing,
+    hoister_for,
+    kernel_key,
+    module_scope_problem,
+    shared_landing,
+)
+from warpfix.index.build import ProjectIndex
+from warpfix.index.constructs import own_module
+from warpfix.index.model import Construct, FileIndex, ModuleChoice
+from warpfix.rules import Context, Rule, selects
+from warpfix.rules._kernels import head
+from warpfix.rules.closure_kernel import RULE as CLOSURE
+from warpfix.rules.closure_kernel import closure_finding, in_unique_module
+
+
+@dataclass(frozen=True)
+class _Stable:
+    construct: Construct
+    landing: Landing | None
+    declined: str | None
+
+
+def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
+    """Findings for the unique kernels of one file."""
+    hoister = hoister_for(index, context.config)
+    stable = [_judge(hoister, file, c) for c in file.constructs if _is_unique_at_module_scope(c)]
+    verdicts = [verdict for verdict in hoister.verdicts(file) if in_unique_module(verdict)]
+    company: dict[str, int] = {}
+    for landing in [*(one.landing for one in stable), *(verdict.landing for verdict in verdicts if verdict.edits)]:
+        if landing is not None:
+            company[landing.module] = company.get(landing.module, 0) + 1
+    default = own_module(file)
+    company[default] = company.get(default, 0) + sum(
+        c.kind == "kernel" and c.module_choice is ModuleChoice.DEFAULT for c in file.constructs
+    )
+    for one in stable:
+        if one.landing is not None and company[one.landing.module] > 1:
+            yield _finding(hoister, file, one)
+        elif one.declined is not None and len(stable) > 1 and not _on_purpose(one.construct):
+            yield _finding(hoister, file, one)
+    closures = selects(context.config.select, CLOSURE) if context.config.select else True
+    closures = closures and not selects(context.config.ignore, CLOSURE)
+    for verdict in verdicts:
+        if not verdict.stable or verdict.silent:
+            continue
+        if verdict.edits and not closures:
+            finding = closure_finding(hoister, verdict)
+            if finding is not None:
+                yield replace(finding, code=RULE.code, rule=RULE.slug)
+        elif verdict.declined is not None and not _on_purpose(verdict.construct):
+            construct = verdict.construct
+            yield Finding(
+                code=RULE.code,
+                rule=RULE.slug,
+                path=file.path,
+                **head(file, construct.node),
+                message=f"`{construct.name}` is always the same kernel, yet it gets a Warp module of its own",
+                advice=f"let it share a module, by hand; no fix is offered: {verdict.declined}",
+                kernel=construct.qualname,
+                declined=verdict.declined,
+            )
+
+
+def _is_unique_at_module_scope(construct: Construct) -> bool:
+    return (
+        construct.kind == "kernel"
+        and not construct.in_function
+        and construct.decorator is not None
+        and construct.via_wrapper is None
+        and construct.module_choice is ModuleChoice.UNIQUE
+    )
+
+
+def _on_purpose(construct: Construct) -> bool:
+    """Whether a unique module is the only way to have what the kernel needs."""
+    return construct.generic or "module_options" in construct.options
+
+
+def _judge(hoister: Hoister, file: FileIndex, construct: Construct) -> _Stable:
+    try:
+        module_scope_problem(hoister, file, construct)
+        return _Stable(construct, shared_landing(hoister, file, construct), None)
+    except Declined as reason:
+        return _Stable(construct, None, str(reason))
+
+
+def _finding(hoister: Hoister, file: FileIndex, one: _Stable) -> Finding:
+    construct, landing = one.construct, one.landing
+    fix = None
+    data: dict[str, object] = {}
+    advice = f"let it share a module, by hand; no fix is offered: {one.declined}"
+    if landing is not None and landing.argument is not None:
+        key = kernel_key(construct.qualname)
+        number = [ast.dump(d) for d in construct.node.decorator_list].index(ast.dump(_decorator(construct)))
+        edit = DropUnique(construct.node.lineno, construct.name, landing.argument, number)
+        fix = Fix(
+            applicability=Applicability.MEASURED,
+            summary=f"let `{construct.name}` share the Warp module `{landing.module}`",
+            edits={file.path: (edit,)},
+            renames=(KernelRename(file.path, construct.qualname, construct.qualname, key, key),),
+            proved="no module option reaches the shared module that did not reach the kernel before",
+            unproved="sharing a Warp module pays only where its kernels are built together",
+        )
+        advice = f"let it share the Warp module `{landing.module}` with the file's other kernels"
+        data = {"landing": landing.module, "keeps_module": False, "default_module": landing.module == own_module(file)}
+    return Finding(
+        code=RULE.code,
+        rule=RULE.slug,
+        path=file.path,
+        **head(file, construct.node),
+        message=f"`{construct.name}` is always the same kernel, yet it gets a Warp module of its own, which is built alone",
+        advice=advice,
+        kernel=construct.qualname,
+        fix=fix,
+        declined=one.declined,
+        data=data,
+    )
+
+
+def _decorator(construct: Construct) -> ast.expr:
+    assert construct.decorator is not None
+    return construct.decorator
+
+
+RULE = Rule(
+    code="WF301",
+    slug="unique-stable-kernel",
+    summary='`module="unique"` on a kernel that is always the same.',
+    why=(
+        "A unique kernel is compiled in a Warp module of its own. For kernels that differ from call to call that is right; "
+        "for kernels that never change it turns one build into as many as there are kernels, each with the fixed cost of a "
+        "build."
+    ),
+    bad='@wp.kernel(module="unique")\ndef step(v: wp.array(dtype=float)):\n    v[wp.tid()] += 1.0\n',
+    good="@wp.kernel\ndef step(v: wp.array(dtype=float)):\n    v[wp.tid()] += 1.0\n",
+    limits=(
+        "Silent about generic kernels, which rebuild a shared module with each new argument type, and about "
+        "`module_options=`, which only a unique module can carry; about a file's only kernel; about kernels made by "
+        "wrapper decorators or from text. A kernel inside a function is closure-kernel's where it can be hoisted."
+    ),
+    fix_safety=(
+        "`measured`: builds fall only where the kernels of one file are built together. The shared module is the file's "
+        "own unless options are set for it or other kernels make it rebuild; then a module of its own for the file, named "
+        "`<file>.stable`, which needs Warp 1.10."
+    ),
+    since="0.1.0",
+    check=check,
+)
