@@ -84,7 +84,7 @@ def compare(
     made = [*comparison.checks(), *checks]
     order = {name: number for number, name in enumerate(("launches", "options", "code", "program", "interface"))}
     made.sort(key=lambda check: order.get(check.invariant, 9))
-    return judge(made, totals(old), totals(new), comparison.notes())
+    return judge(made, totals(old), totals(new), comparison.notes(), renamed=bool(expected.renames))
 
 
 class _Comparison:

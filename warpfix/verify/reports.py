@@ -30,7 +30,7 @@ def compare_reports(before: Report, after: Report, options: frozenset[str] = fro
         notes = [f"taken for moved: {one.old_qualname} -> {one.new_qualname}" for one in renames]
         if before.command != after.command:
             notes.append("the commands of the two reports differ")
-        return judge(verdict.checks, verdict.before, verdict.after, (*verdict.notes, *notes))
+        return judge(verdict.checks, verdict.before, verdict.after, (*verdict.notes, *notes), renamed=bool(renames))
     old, new = _numbers(before), _numbers(after)
     checks = [_launches(old, new)]
     missing = "at least one report is none of warpfix and does not hold them"
