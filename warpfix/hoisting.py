@@ -116,6 +116,10 @@ class Verdict:
         return not self.captures
 
 
+class _AsItShouldBe(Declined):
+    """There is nothing that a reader could do."""
+
+
 class _Varies(Exception):
     def __init__(self, captures: Sequence[Capture]) -> None:
         self.captures = tuple(captures)
@@ -507,10 +511,11 @@ class _FilePlanner:
                 verdict.captures = varies.captures
             except Declined as reason:
                 verdict.declined = str(reason)
+                verdict.silent = isinstance(reason, _AsItShouldBe)
         for verdict in verdicts:
             # Whatever is wrong with a stable kernel, a wrapper that hides its module says nothing of lateness.
             unknown = verdict.construct.module_choice is ModuleChoice.UNKNOWN or verdict.construct.via_wrapper
-            verdict.silent = bool(unknown)
+            verdict.silent = verdict.silent or bool(unknown)
         hoistable = [verdict for verdict in verdicts if verdict.stable and verdict.declined is None]
         self._drop_unplaceable(hoistable, roots)
         hoistable = [verdict for verdict in hoistable if verdict.declined is None]
@@ -1154,7 +1159,7 @@ class _FilePlanner:
         ):
             sites = self.index.call_sites(f"{self.index.prefix(self.file)}.{function.name}")
         if sites and all(_passes(function, site.node, name) for site in sites):
-            raise Declined(f"every known caller of `{function.name}` names the Warp module itself")
+            raise _AsItShouldBe(f"every known caller of `{function.name}` names the Warp module itself")
 
     # ---- place
 

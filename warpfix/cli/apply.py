@@ -52,6 +52,7 @@ class _SplitAtDashes(click.Command):
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     paths: tuple[str, ...],
     dry_run: bool,
     verify: bool,
@@ -154,7 +155,7 @@ class _Scan:
         """The folder that a diff's paths are relative to."""
         import os
 
-        roots = [item.index.project.root for item in self.scanned] or [os.getcwd()]
+        roots = [item.index.project.root for item in self.scanned] or [str(Path.cwd())]
         return os.path.commonpath(roots)
 
     def notes(self, plan: Plan) -> list[str]:
