@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Gallery
 from warpfix.measure.causes import KINDS
+
+from .conftest import Gallery
 
 pytestmark = pytest.mark.warp
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import Gallery
 from warpfix.measure.profile import LaunchSignature
+
+from .conftest import Gallery
 
 pytestmark = pytest.mark.warp
 
@@ -45,7 +46,7 @@ def test_instances_of_a_generic_kernel_are_told_apart(gallery: Gallery) -> None:
 
 
 def test_adjoint_and_recorded_launches(gallery: Gallery) -> None:
-    found = {(signature.kind, signature.adjoint): count(gallery, signature) for signature in signatures(gallery, "square")}
+    found = {(one.kind, one.adjoint): count(gallery, one) for one in signatures(gallery, "square")}
     assert found == {("launch", False): 1, ("launch", True): 1, ("recorded", False): 2}
 
 
