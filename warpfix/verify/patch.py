@@ -173,25 +173,32 @@ def _apply(data: bytes, patch: _FilePatch, shown: str) -> bytes:
     return b"\n".join(result)
 
 
-# Renames: what a patch does not say, found by comparing definitions.
+# Renames: what a patch does not say, guessed from the definitions.
 
 
 def infer_renames(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[KernelRename, ...]:
-    """Definitions that moved within their file: same name, same parameters and body, another qualname.
+    """Definitions that moved within their file: one disappeared, one of the same name and parameters appeared.
 
-    Only where exactly one definition disappeared and one appeared that are equal in all of that.
+    Where several could be meant, their bodies must be equal, too. It is a guess that costs nothing: the code that Warp
+    generates for both is compared afterwards.
     """
     renames = []
     for path in sorted(after):
         old, new = _functions(before[path]), _functions(after[path])
-        gone = {name: body for name, body in old.items() if name not in new}
-        come = {name: body for name, body in new.items() if name not in old}
-        for name, body in gone.items():
-            short = name.rpartition(".")[2]
-            same = [other for other, text in come.items() if other.rpartition(".")[2] == short and text == body]
-            rivals = [other for other, text in gone.items() if other.rpartition(".")[2] == short and text == body]
-            if len(same) == 1 and len(rivals) == 1:
-                renames.append(KernelRename(path, name, same[0], kernel_key(name), kernel_key(same[0])))
+        gone = [one for one in old if one not in new]
+        come = [one for one in new if one not in old]
+        for parts in (1, 2):
+
+            def key(functions: Mapping[str, tuple[str, str]], name: str, parts: int = parts) -> tuple[str, ...]:
+                return (name.rpartition(".")[2], *functions[name][:parts])
+
+            for one in list(gone):
+                same = [two for two in come if key(new, two) == key(old, one)]
+                rivals = [two for two in gone if key(old, two) == key(old, one)]
+                if len(same) == 1 and len(rivals) == 1:
+                    renames.append(KernelRename(path, one, same[0], kernel_key(one), kernel_key(same[0])))
+                    gone.remove(one)
+                    come.remove(same[0])
     return tuple(renames)
 
 
@@ -200,16 +207,16 @@ def kernel_key(qualname: str) -> str:
     return re.sub("[^0-9a-zA-Z_]+", "", qualname.replace(".", "__"))
 
 
-def _functions(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _functions(text: str) -> dict[str, tuple[str, str]]:
+    """Qualname to (parameters, body), as text that does not depend on layout; left out where it is bound twice."""
+    found: dict[str, tuple[str, str] | None] = {}
 
     def walk(node: ast.AST, prefix: str) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 name = prefix + child.name
-                body = ast.Module(body=child.body, type_ignores=[])
-                # Two definitions of one qualname (in branches): neither is taken for moved.
-                found[name] = "twice" if name in found else ast.dump(child.args) + ast.dump(body)
+                body = ast.dump(ast.Module(body=child.body, type_ignores=[]))
+                found[name] = None if name in found else (ast.dump(child.args), body)
                 walk(child, f"{name}.<locals>.")
             elif isinstance(child, ast.ClassDef):
                 walk(child, f"{prefix}{child.name}.")
@@ -217,4 +224,4 @@ def _functions(text: str) -> dict[str, str]:
                 walk(child, prefix)
 
     walk(ast.parse(text), "")
-    return {name: body for name, body in found.items() if body != "twice"}
+    return {name: value for name, value in found.items() if value is not None}

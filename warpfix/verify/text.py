@@ -71,7 +71,7 @@ def tried_lines(tried: Tried) -> list[str]:
     lines = wrap(f"verdict: {tried.judgement.status.value}: {tried.judgement.reason()}")
     lines += judgement_lines(tried.judgement)
     if tried.renames:
-        lines += ["", "taken for moved, because name, parameters and body are equal:"]
+        lines += ["", "taken for moved, because name and parameters are equal:"]
         lines += [f"  {one.old_qualname} -> {one.new_qualname} ({Path(one.path).name})" for one in tried.renames]
     return lines + _touched(tried.touched)
 
