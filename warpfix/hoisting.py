@@ -158,6 +158,7 @@ class Hoister:
         self.keep_keys = keep_keys
         self._files: dict[str, list[Verdict]] = {}
         self._facts: dict[str, FileFacts] = {}
+        self._at_import: dict[tuple[str, int], bool] = {}
 
     def facts(self, file: FileIndex) -> FileFacts:
         """Scopes, positions and module-scope facts of a file."""
@@ -291,29 +292,37 @@ class Hoister:
         return name in self._import_time_names
 
     def only_at_import(self, file: FileIndex, function: ast.AST, enclosing: Sequence[ast.AST], depth: int = 0) -> bool:
-        """Whether every known use of a function is a call that runs when some file is imported; False if none is known."""
+        """Whether every known use of a function is a call at the import of some file; False if none is known."""
         if depth > 4 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         if any(not isinstance(node, ast.If) for node in enclosing):
             return False
         if not self._called_at_import(function.name):
             return False
+        key = (file.path, function.lineno)
+        if key not in self._at_import:
+            self._at_import[key] = False  # a cycle of calls is no call at import
+            self._at_import[key] = self._all_at_import(file, function, depth)
+        return self._at_import[key]
+
+    def _all_at_import(self, file: FileIndex, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int) -> bool:
         canonical = f"{self.index.prefix(file)}.{function.name}"
-        sites = self.index.call_sites(canonical)
-        references = self.index.references(canonical)
-        if not sites or len(references) != len(sites):
-            return False
-        for site in sites:
-            around = _functions(site.enclosing)
+        sites = 0
+        for other, call in self.calls_by_name.get(function.name, ()):
+            if self.index.resolve(other, call.node.func, call.enclosing) != canonical:
+                continue
+            sites += 1
+            around = _functions(call.enclosing)
             if around:
-                outer = site.enclosing.index(around[0])
-                if len(around) > 1 or not self.only_at_import(site.file, around[0], site.enclosing[:outer], depth + 1):
+                outer = call.enclosing.index(around[0])
+                if len(around) > 1 or not self.only_at_import(other, around[0], call.enclosing[:outer], depth + 1):
                     return False
-            elif any(isinstance(node, ast.If) and _is_main_guard(node) for node in site.enclosing) or any(
-                not _functions(launch.enclosing) for launch in site.file.launches
+            elif any(isinstance(node, ast.If) and _is_main_guard(node) for node in call.enclosing) or any(
+                not _functions(launch.enclosing) for launch in other.launches
             ):
                 return False
-        return True
+        # The costly question last: whether anything else refers to it, under this or another name.
+        return sites > 0 and len(self.index.references(canonical)) == sites
 
 
 _ATTRIBUTE_WRITE = re.compile(r"\.(\w+)(?:\s*,\s*[\w.]+)*\s*(?::[^=\n]+)?(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)")
