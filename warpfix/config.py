@@ -68,10 +68,7 @@ class Config:
     def ignored_for(self, relative: str) -> tuple[str, ...]:
         """Rules switched off for one file, given by its path relative to the root with forward slashes."""
         return tuple(
-            rule
-            for pattern, rules in self.per_file_ignores.items()
-            if matches(relative, pattern)
-            for rule in rules
+            rule for pattern, rules in self.per_file_ignores.items() if matches(relative, pattern) for rule in rules
         )
 
 
@@ -119,7 +116,8 @@ def read_pyproject(folder: Path) -> Mapping[str, Any]:
     path = folder / "pyproject.toml"
     try:
         with path.open("rb") as stream:
-            return tomllib.load(stream)
+            loaded: dict[str, Any] = tomllib.load(stream)
+            return loaded
     except FileNotFoundError:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -190,9 +188,9 @@ def _requirements(folder: Path, pyproject: Mapping[str, Any]) -> Iterable[tuple[
         if isinstance(dependencies, Mapping):
             for name, bound in dependencies.items():
                 text = bound.get("version", "") if isinstance(bound, Mapping) else bound
-                if isinstance(text, str) and text.startswith("^"):
-                    text = ">=" + text[1:]
-                elif isinstance(text, str) and text.startswith("~") and not text.startswith("~="):
+                if (isinstance(text, str) and text.startswith("^")) or (
+                    isinstance(text, str) and text.startswith("~") and not text.startswith("~=")
+                ):
                     text = ">=" + text[1:]
                 elif isinstance(text, str) and text[:1].isdigit():
                     text = "==" + text

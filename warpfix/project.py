@@ -1,5 +1,8 @@
 """Which files make up a project, what they are called when imported, and who may run them first."""
 
+# Plain os.path: it runs for each file and each import line of a project.
+# ruff: noqa: PTH
+
 from __future__ import annotations
 
 import ast
@@ -275,7 +278,11 @@ def _entry_files(folder: Path, pyproject: Mapping[str, Any], config: Config) -> 
             continue
         dotted = entry.split(":")[0].strip().replace(".", "/")
         for root in roots:
-            for candidate in (Path(root, dotted + ".py"), Path(root, dotted, "__main__.py"), Path(root, dotted, "__init__.py")):
+            for candidate in (
+                Path(root, dotted + ".py"),
+                Path(root, dotted, "__main__.py"),
+                Path(root, dotted, "__init__.py"),
+            ):
                 if candidate.is_file():
                     found.add(os.path.realpath(candidate))
                     break
@@ -307,7 +314,8 @@ def module_names(path: str, project: Project, imported_tops: frozenset[str] = fr
     if near is not None and near not in names:
         full = names[0] if names else None
         namespace = full is not None and (
-            full.split(".")[0] in imported_tops or any(os.path.basename(root) == "src" and path.startswith(root + os.sep) for root in project.source_roots)
+            full.split(".")[0] in imported_tops
+            or any(os.path.basename(root) == "src" and path.startswith(root + os.sep) for root in project.source_roots)
         )
         names.insert(1 if namespace else 0, near)
     elif near is not None and near in names:

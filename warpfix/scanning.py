@@ -38,7 +38,9 @@ def read_profile(path: str | Path) -> Profile:
 
     report = read_report(path)
     if not isinstance(report, Profile):
-        raise WarpfixError(f"{path}: a report of another probe names modules, not lines; write one with `warpfix measure -o`")
+        raise WarpfixError(
+            f"{path}: a report of another probe names modules, not lines; write one with `warpfix measure -o`"
+        )
     return report
 
 
@@ -65,9 +67,7 @@ def scan_paths(
     statistics["discover"] = time.perf_counter() - started
     scanned: list[Scanned] = []
     for project in projects:
-        config = project.config.override(
-            select=select, ignore=ignore, include_tests=include_tests, warp_min=warp_min
-        )
+        config = project.config.override(select=select, ignore=ignore, include_tests=include_tests, warp_min=warp_min)
         started = time.perf_counter()
         index = build_index(project, config)
         statistics["index"] = statistics.get("index", 0.0) + time.perf_counter() - started

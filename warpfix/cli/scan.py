@@ -20,11 +20,15 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
 @click.option("--select", multiple=True, metavar="RULE,...", help="Only these rules, by code, slug or prefix (WF2).")
 @click.option("--ignore", multiple=True, metavar="RULE,...", help="Not these rules.")
 @click.option("--include-tests", is_flag=True, help="Report on test files too.")
-@click.option("--format", "form", type=click.Choice(["text", "json", "sarif", "github"]), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "sarif", "github"]), default="text", show_default=True
+)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write there, not to stdout.")
 @click.option("--exit-zero", is_flag=True, help="End with 0 also when there are findings.")
 @click.option("--statistics", is_flag=True, help="Counts and seconds by rule and stage.")
-@click.option("--warp-min", metavar="VERSION", help="Lowest Warp that the code works with; else the project's metadata.")
+@click.option(
+    "--warp-min", metavar="VERSION", help="Lowest Warp that the code works with; else the project's metadata."
+)
 def command(
     paths: tuple[str, ...],
     profile: str | None,

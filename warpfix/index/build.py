@@ -1,5 +1,8 @@
 """The index of a project: built in one walk per file, then asked by name. Nothing is imported or run."""
 
+# Plain os.path: it runs for each file and each import line of a project.
+# ruff: noqa: PTH
+
 from __future__ import annotations
 
 import ast
@@ -74,6 +77,9 @@ _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#]*)|import[ \t]+([^\n#]+))|;[ \t]*import[ \t]+([^\n#]+)",
     re.M,
 )
+# ``go = wp.launch``, also ``a: X = pkg.b``, ``(a := b)`` and tuples are rarer: the resolution does not follow those.
+_ASSIGNED = re.compile(r"^[ \t]*(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(?:\w+\.)*(\w+)[ \t]*(?:#.*)?\r?$", re.M)
+_BY_CALL = re.compile(rb"import_module\(\s*['\"]([.\w]+)['\"]")
 _MENTIONS = re.compile(rb"\bwp\b|\bwarp\b|\bkernel\b|\blaunch\b")
 _DYNAMIC_IMPORT = re.compile(rb"import_module\(\s*['\"]warp|__import__\(\s*['\"]warp")
 
@@ -134,6 +140,12 @@ class ProjectIndex:
         self._walruses: set[str] = set()
         self._wrappers: dict[str, Any] = {}
         self._generic: dict[str, bool] = {}
+        self._mention_tables: dict[str, dict[str, list[tuple[ast.Name | ast.Attribute, Enclosing]]]] = {}
+        self._inner_calls: dict[str, dict[str, list[tuple[ast.Call, Definition, Enclosing]]]] = {}
+        self._renamed: dict[str, dict[str, set[str]]] = {}
+        self._unparsed: dict[str, bytes] = {}
+        self._importers_of: dict[str, tuple[str, ...]] = {}
+        self._importing: dict[str, list[str]] | None = None
         self._names: dict[tuple[str, ast.AST | None, str], str | None] = {}
         self._followed: dict[str, str] = {}
         self._definitions: dict[str, dict[str, list[Definition]]] = {}
@@ -232,7 +244,9 @@ class ProjectIndex:
         if name not in ("import_module", "__import__"):
             return None
         function = self.resolve(file, call.func, enclosing)
-        if function == "importlib.import_module" or (function == "builtins.__import__" and "." not in call.args[0].value):
+        if function == "importlib.import_module" or (
+            function == "builtins.__import__" and "." not in call.args[0].value
+        ):
             return None if call.args[0].value.startswith(".") else call.args[0].value
         return None
 
@@ -243,9 +257,7 @@ class ProjectIndex:
             table = self._tables[node] = scope_table(node, walruses)
         return table
 
-    def binding_scope(
-        self, name: str, enclosing: Enclosing, walruses: bool = True
-    ) -> tuple[ast.AST | None, Enclosing]:
+    def binding_scope(self, name: str, enclosing: Enclosing, walruses: bool = True) -> tuple[ast.AST | None, Enclosing]:
         """The scope that ``name`` belongs to when read inside ``enclosing``: its node, and the nodes around that scope.
 
         (None, ()) is the module's scope (or a builtin). ``walruses`` as for :func:`scope_table`.
@@ -320,9 +332,7 @@ class ProjectIndex:
             return None if found is None or found.startswith("builtins.") else found
         return None
 
-    def _bound(
-        self, file: FileIndex, name: str, nodes: list[tuple[ast.AST, Enclosing]], local: str
-    ) -> str | None:
+    def _bound(self, file: FileIndex, name: str, nodes: list[tuple[ast.AST, Enclosing]], local: str) -> str | None:
         """What several bindings of one name agree on; None where they do not, or where one of them can't be read."""
         results: set[str | None] = set()
         typed: set[str] = set()
@@ -338,7 +348,11 @@ class ProjectIndex:
                     continue
             result = self._binding(file, name, node, enclosing, local)
             results.add(result)
-            if result is not None and isinstance(node, (ast.Import, ast.ImportFrom)) and node in self._facts[file.path].typing_only:
+            if (
+                result is not None
+                and isinstance(node, (ast.Import, ast.ImportFrom))
+                and node in self._facts[file.path].typing_only
+            ):
                 typed.add(result)
         if len(results) == 1:
             return next(iter(results))
@@ -346,9 +360,7 @@ class ProjectIndex:
             return next(iter(typed))
         return None
 
-    def _binding(
-        self, file: FileIndex, name: str, node: ast.AST, enclosing: Enclosing, local: str
-    ) -> str | None:
+    def _binding(self, file: FileIndex, name: str, node: ast.AST, enclosing: Enclosing, local: str) -> str | None:
         if isinstance(node, ast.Import):
             alias = imported_name(node, name)
             if alias is None:
@@ -494,10 +506,8 @@ class ProjectIndex:
                 for call in walk.calls.get(name, ()):
                     if self.resolve(file, call.node.func, call.enclosing) == canonical:
                         sites.append(CallSite(file, call.node, call.statement, call.enclosing))
-            for definition in walk.skipped:
-                for reference in self._inside(file, definition, {last, *self._spellings(file, last)}):
-                    node, enclosing = reference
-                    if isinstance(node, ast.Call) and self.resolve(file, node.func, enclosing) == canonical:
+                for node, definition, enclosing in self._calls_inside(file).get(name, ()):
+                    if self.resolve(file, node.func, enclosing) == canonical:
                         sites.append(CallSite(file, node, definition.node, enclosing))
         sites.sort(key=lambda site: (site.file.path, site.node.lineno, site.node.col_offset))
         return sites
@@ -510,66 +520,111 @@ class ProjectIndex:
         found: list[Reference] = []
         last = canonical.rpartition(".")[2]
         for file in self._mentioning(last, canonical):
-            spellings = self._spellings(file, last)
-            for node, enclosing in walk_with_scopes(file.tree):
-                if isinstance(node, ast.Name):
-                    spelled = node.id
-                elif isinstance(node, ast.Attribute):
-                    spelled = node.attr
-                else:
-                    continue
-                if spelled in spellings and self.resolve(file, node, enclosing) == canonical:
-                    found.append(Reference(file, node, enclosing))
+            mentions = self._mentions(file)
+            for spelled in self._spellings(file, last):
+                for node, enclosing in mentions.get(spelled, ()):
+                    if self.resolve(file, node, enclosing) == canonical:
+                        found.append(Reference(file, node, enclosing))
         found.sort(key=lambda item: (item.file.path, item.node.lineno, item.node.col_offset))
         return found
 
-    def _inside(
-        self, file: FileIndex, definition: Definition, spellings: set[str]
-    ) -> Iterator[tuple[ast.AST, Enclosing]]:
-        inside = (*definition.enclosing, definition.node)
-        for statement in definition.node.body:
-            for node, enclosing in walk_with_scopes(statement, inside):
-                if isinstance(node, ast.Call) and _last_name(node.func) in spellings:
-                    yield node, enclosing
+    def _mentions(self, file: FileIndex) -> dict[str, list[tuple[ast.Name | ast.Attribute, Enclosing]]]:
+        """Every name and attribute of a file by its last part; made once, for files that are asked about."""
+        known = self._mention_tables.get(file.path)
+        if known is None:
+            known = self._mention_tables[file.path] = {}
+            for node, enclosing in walk_with_scopes(file.tree):
+                if isinstance(node, ast.Name):
+                    known.setdefault(node.id, []).append((node, enclosing))
+                elif isinstance(node, ast.Attribute):
+                    known.setdefault(node.attr, []).append((node, enclosing))
+        return known
+
+    def _calls_inside(self, file: FileIndex) -> dict[str, list[tuple[ast.Call, Definition, Enclosing]]]:
+        """Calls in the bodies of kernels and Warp functions, by the last name of what is called; made once."""
+        known = self._inner_calls.get(file.path)
+        if known is None:
+            known = self._inner_calls[file.path] = {}
+            for definition in self._walk(file).skipped:
+                inside = (*definition.enclosing, definition.node)
+                for statement in definition.node.body:
+                    for node, enclosing in walk_with_scopes(statement, inside):
+                        if isinstance(node, ast.Call):
+                            known.setdefault(_last_name(node.func), []).append((node, definition, enclosing))
+        return known
 
     def _spellings(self, file: FileIndex, last: str) -> set[str]:
         """Names under which this file may call something whose own last name is ``last``."""
+        renamed = self._renamed.get(file.path)
+        if renamed is None:
+            renamed = self._renamed[file.path] = self._renames(file)
         found = {last}
-        for node, alias in self._facts[file.path].aliases:
-            if alias.name == last or (isinstance(node, ast.Import) and alias.name.endswith("." + last)):
-                found.add(alias.asname or alias.name)
-        found.update(self._assigned_aliases(file, found))
+        pending = [last]
+        while pending:
+            for name in renamed.get(pending.pop(), ()):
+                if name not in found:
+                    found.add(name)
+                    pending.append(name)
+        return found
+
+    def _renames(self, file: FileIndex) -> dict[str, set[str]]:
+        """Last name to the other names that this file gives to it: by ``import ... as``, or by an assignment."""
+        found: dict[str, set[str]] = {}
+        for _, alias in self._facts[file.path].aliases:
+            if alias.asname:
+                found.setdefault(alias.name.rpartition(".")[2], set()).add(alias.asname)
+        for target, value in _ASSIGNED.findall(file.text):
+            if target != value:
+                found.setdefault(value, set()).add(target)
         return found
 
     def aliases(self, file: FileIndex) -> list[tuple[ast.Import | ast.ImportFrom, ast.alias]]:
         """Imports under another name, anywhere in a file."""
         return self._facts[file.path].aliases
 
-    def _assigned_aliases(self, file: FileIndex, wanted: set[str]) -> set[str]:
-        found: set[str] = set()
-        tables = [file.bindings]
-        tables += [self.scope(definition.node).bindings for definition in self._walk(file).definitions]
-        for bindings in tables:
-            for name, nodes in bindings.items():
-                for node in nodes:
-                    value = assigned_value(node, name)
-                    if isinstance(value, (ast.Name, ast.Attribute)) and _last_name(value) in wanted:
-                        found.add(name)
-        return found
-
     def _mentioning(self, word: str, canonical: str) -> Iterator[FileIndex]:
         """Files whose text holds the word, parsed now if need be; nearly always a handful."""
-        for path in self.project.files:
+        for path in self._that_may_name(canonical):
             loaded = self._loaded.get(path)
             if loaded is not None:
                 if word in loaded.text:
                     yield loaded
             elif path not in self._loaded:
-                source = read(path)
-                if isinstance(source, bytes) and word.encode() in source:
+                source = self._unparsed.get(path)
+                if source is None:
+                    raw = read(path)
+                    source = self._unparsed[path] = b"" if isinstance(raw, Problem) else raw
+                if word.encode() in source:
                     file = self._load(path, source)
                     if file is not None:
                         yield file
+
+    def _that_may_name(self, canonical: str) -> Iterable[str]:
+        """Files in which the name can mean anything: its own, and those that import that one, however indirectly."""
+        prefix = canonical
+        while prefix and prefix not in self.by_module:
+            prefix = prefix.rpartition(".")[0]
+        if not prefix:
+            return self.project.files
+        owner = self.by_module[prefix]
+        if ".<locals>." in canonical:
+            return (owner,)
+        known = self._importers_of.get(owner)
+        if known is None:
+            if self._importing is None:
+                self._importing = {}
+                for path, targets in self._imported.items():
+                    for target in targets:
+                        self._importing.setdefault(target, []).append(path)
+            seen = {owner}
+            pending = [owner]
+            while pending:
+                for path in self._importing.get(pending.pop(), ()):
+                    if path not in seen:
+                        seen.add(path)
+                        pending.append(path)
+            known = self._importers_of[owner] = tuple(sorted(seen))
+        return known
 
     # ---- building
 
@@ -755,6 +810,8 @@ def _import_lines(source: bytes) -> list[tuple[str, tuple[str, ...]]]:
                 words = piece.split()
                 if words:
                     found.append((words[0].rstrip(b";").decode("ascii", "replace"), ()))
+    if b"import_module" in source:
+        found.extend((match.decode("ascii", "replace"), ()) for match in _BY_CALL.findall(source))
     return found
 
 
@@ -829,31 +886,53 @@ def _beside(index: ProjectIndex, root: str, dotted: str) -> str | None:
 
 def walk_with_scopes(root: ast.AST, enclosing: Enclosing = ()) -> Iterator[tuple[ast.AST, Enclosing]]:
     """Every node below ``root`` with the nodes around it that matter for scopes and blocks, outermost first."""
-    pending: list[tuple[ast.AST, Enclosing]] = [(root, enclosing)]
-    blocks = (
-        ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match, ast.ExceptHandler
-    )
+    pending: list[tuple[Any, Enclosing]] = [(root, enclosing)]
     while pending:
         node, around = pending.pop()
         yield node, around
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        kind = node.__class__
+        if kind is ast.Name or kind is ast.Constant:
+            continue
+        if kind in _DEFINITIONS or kind is ast.Lambda:
             inside = (*around, node)
-            pending.extend((expression, around) for expression in outer_expressions(node))
-            body = [node.body] if isinstance(node, ast.Lambda) else node.body
-            pending.extend((child, inside) for child in reversed(body))
-        elif isinstance(node, Comprehension):
+            body = [node.body] if kind is ast.Lambda else node.body
+            pending.extend([(child, inside) for child in reversed(body)])
+            pending.extend([(expression, around) for expression in outer_expressions(node)])
+        elif kind in _COMPREHENSIONS:
             inside = (*around, node)
-            for number, generator in enumerate(node.generators):
-                pending.append((generator.iter, inside if number else around))
-                pending.append((generator.target, inside))
-                pending.extend((condition, inside) for condition in generator.ifs)
-            if isinstance(node, ast.DictComp):
-                pending += [(node.key, inside), (node.value, inside)]
+            if kind is ast.DictComp:
+                pending += [(node.value, inside), (node.key, inside)]
             else:
                 pending.append((node.elt, inside))
+            for number, generator in enumerate(node.generators):
+                pending.extend([(condition, inside) for condition in generator.ifs])
+                pending.append((generator.target, inside))
+                pending.append((generator.iter, inside if number else around))
         else:
-            inside = (*around, node) if isinstance(node, blocks) else around
-            pending.extend((child, inside) for child in reversed(list(ast.iter_child_nodes(node))))
+            inside = (*around, node) if kind in _BLOCKS else around
+            for field in _REVERSED_FIELDS[kind]:
+                value = getattr(node, field, None)
+                if value.__class__ is list:
+                    for item in reversed(value):
+                        if isinstance(item, ast.AST):
+                            pending.append((item, inside))
+                elif isinstance(value, ast.AST):
+                    pending.append((value, inside))
+
+
+_BLOCKS = frozenset(
+    {ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match, ast.ExceptHandler}
+    | ({ast.TryStar} if hasattr(ast, "TryStar") else set())
+)
+_COMPREHENSIONS = frozenset(Comprehension)
+_NO_CHILD = frozenset(
+    {"ctx", "op", "ops", "kind", "type_comment", "id", "attr", "arg", "conversion", "level", "module"}
+)
+_REVERSED_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(name for name in reversed(kind._fields) if name not in _NO_CHILD)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
 
 
 def statements_with_scopes(tree: ast.Module) -> Iterator[tuple[ast.stmt, Enclosing]]:
@@ -918,4 +997,3 @@ def _last_name(expr: ast.AST) -> str:
     if isinstance(expr, ast.Name):
         return expr.id
     return expr.attr if isinstance(expr, ast.Attribute) else ""
-

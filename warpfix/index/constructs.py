@@ -545,9 +545,7 @@ def dictionary(
     return {}, True
 
 
-def _options_of(
-    index: ProjectIndex, file: FileIndex, expr: ast.expr, enclosing: Enclosing
-) -> tuple[bool, str | None]:
+def _options_of(index: ProjectIndex, file: FileIndex, expr: ast.expr, enclosing: Enclosing) -> tuple[bool, str | None]:
     """Whether an expression is the options dict of a Warp module, and of which."""
     value = value_of(index, file, expr, enclosing)
     if not (isinstance(value, ast.Attribute) and value.attr == "options"):

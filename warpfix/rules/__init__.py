@@ -15,7 +15,7 @@ import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypedDict
 
 from warpfix.config import Config
 from warpfix.errors import WarpfixError
@@ -64,7 +64,7 @@ UNUSED_SUPPRESSION = Rule(
     slug="unused-suppression",
     summary="A `# warpfix: ignore[...]` comment suppresses nothing.",
     why="A suppression that has outlived its finding hides the next one on that line, which may be a real one.",
-    bad='import warp as wp  # warpfix: ignore[WF201] no finding here\n',
+    bad="import warp as wp  # warpfix: ignore[WF201] no finding here\n",
     good="import warp as wp\n",
     limits="Judged only for rules that ran: a suppression of a rule that was left out with --ignore is not reported.",
     fix_safety="No fix: remove the comment, or the rule from its list.",
@@ -301,7 +301,16 @@ def _unused(file: FileIndex, comments: Iterable[_Suppression], rules: Sequence[R
         )
 
 
-def locate(file: FileIndex, node: Any) -> dict[str, int]:
+class Position(TypedDict):
+    """Where a finding is; lines and columns (in characters) count from 1."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+def locate(file: FileIndex, node: Any) -> Position:
     """Position of an ``ast`` node as findings count it: lines and columns (in characters) from 1."""
     lines = _line_starts(file)
 

@@ -134,9 +134,7 @@ class Flow:
             return found or self.sure_block(file, statement.finalbody, inside, module, depth)
         return None
 
-    def sure_block(
-        self, file: FileIndex, block: Block, enclosing: Enclosing, module: str, depth: int
-    ) -> Load | None:
+    def sure_block(self, file: FileIndex, block: Block, enclosing: Enclosing, module: str, depth: int) -> Load | None:
         """The first sure load of a block, looked for only as far as nothing may leave the block before it."""
         for statement in block:
             found = self.sure_load(file, statement, enclosing, module, depth)
@@ -155,9 +153,7 @@ class Flow:
                 return found
         return None
 
-    def _sure_call(
-        self, file: FileIndex, call: ast.Call, enclosing: Enclosing, module: str, depth: int
-    ) -> Load | None:
+    def _sure_call(self, file: FileIndex, call: ast.Call, enclosing: Enclosing, module: str, depth: int) -> Load | None:
         resolved = self.index.resolve(file, call.func, enclosing)
         if resolved in names.LAUNCHES:
             dim = call_argument(call, 1, "dim")

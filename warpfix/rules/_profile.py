@@ -26,7 +26,9 @@ def join_profile(findings: Iterable[Finding], profile: Profile) -> list[Finding]
         lines = {(os.path.realpath(finding.path), line) for line in range(finding.line, finding.end_line + 1)}
         for where in finding.data.get("option_lines", ()):
             lines.add((os.path.realpath(where[0]), where[1]))
-        observed = [write for write in writes if write.line and (os.path.realpath(write.line.path), write.line.line) in lines]
+        observed = [
+            write for write in writes if write.line and (os.path.realpath(write.line.path), write.line.line) in lines
+        ]
         if finding.code.startswith("WF2"):
             if observed and all(write.effect in ("before-load", "same-value") for write in observed):
                 continue  # the run shows that it came in time, or changed nothing
@@ -46,7 +48,9 @@ def _kernel_cost(run: Run, kernels: set[tuple[str, str]]) -> Cost:
     holding = [
         load
         for load in run.loads
-        if any((os.path.realpath(built.definition.path), built.definition.qualname) in kernels for built in load.kernels)
+        if any(
+            (os.path.realpath(built.definition.path), built.definition.qualname) in kernels for built in load.kernels
+        )
     ]
     if holding:
         return _cost(holding, ran=True)

@@ -149,9 +149,13 @@ def _changes_nothing(index: ProjectIndex, file: FileIndex, item: OptionSet, name
     if not others:
         return is_default(name, value)
     earlier = [
-        other for other, owner in others if owner is file and not other.enclosing and other.node.lineno < item.node.lineno
+        other
+        for other, owner in others
+        if owner is file and not other.enclosing and other.node.lineno < item.node.lineno
     ]
-    return bool(earlier) and is_literal(value) and name in earlier[-1].options and same(earlier[-1].options[name], value)
+    return (
+        bool(earlier) and is_literal(value) and name in earlier[-1].options and same(earlier[-1].options[name], value)
+    )
 
 
 def _statements_before(index: ProjectIndex, file: FileIndex, item: OptionSet) -> list[ast.stmt] | None:
@@ -218,6 +222,8 @@ def _created_by(index: ProjectIndex, context: Context, file: FileIndex, statemen
             for path in index.imported_paths(file, inner):
                 for reached in _closure(index, context, path):
                     imported = index.files.get(reached)
+                    if imported is not None and index.prefix(imported).split(".", 1)[0] == "warp":
+                        continue  # Warp's own kernels: nobody can set an option before `import warp`
                     if imported is not None and _creates(index, context, imported):
                         yield imported
         elif isinstance(inner, (ast.FunctionDef, ast.ClassDef)):
@@ -334,7 +340,10 @@ def _creation_fix(
     between = body[target:place]
     rebound = sorted(names_read(item.node) & binds(between))
     if rebound:
-        return None, f"`{rebound[0]}`, which it uses, is bound only below line {first.cause.lineno}: move that import up first"
+        return (
+            None,
+            f"`{rebound[0]}`, which it uses, is bound only below line {first.cause.lineno}: move that import up first",
+        )
     trouble = _between(between, name)
     if trouble is not None:
         return None, trouble
@@ -343,9 +352,7 @@ def _creation_fix(
     line, before = item.node.lineno, _first_line(body[target])
     noqa: tuple[int, ...] = ()
     if _lints_import_order(Path(index.project.root)):
-        noqa = tuple(
-            statement.lineno for statement in between if isinstance(statement, (ast.Import, ast.ImportFrom))
-        )
+        noqa = tuple(statement.lineno for statement in between if isinstance(statement, (ast.Import, ast.ImportFrom)))
     fix = Fix(
         applicability=Applicability.ASK,
         summary=f"set `wp.config.{name}` before {'the module' if missed == 1 else 'the modules'} that it misses "
@@ -489,10 +496,14 @@ def _hash_time(
             proved=f"nothing between line {before} and line {line} reads or sets the option, or leaves the block",
             unproved="the option did not act on the modules that were loaded by then; making it act may change results",
         )
-    where = f"line {load.node.lineno}" if load.file is file else f"a call that comes to line {load.node.lineno} of {Path(load.file.path).name}"
+    where = (
+        f"line {load.node.lineno}"
+        if load.file is file
+        else f"a call that comes to line {load.node.lineno} of {Path(load.file.path).name}"
+    )
     what = f"has launched `{load.kernel.rpartition('.')[2]}`" if load.kernel else "has loaded a module"
     advice = (
-        f"move it above line {fix.edits[file.path][0].before}; as it did not act so far, that is a decision: name the "  # type: ignore[attr-defined]
+        f"move it above line {fix.edits[file.path][0].before}; as it did not act so far, that is a decision: name the "
         "rule with --select to have it made"
         if fix is not None
         else f"set it before the first launch; no fix is offered: {declined}"
@@ -539,13 +550,7 @@ RULE = Rule(
         "\n"
         "wp.config.enable_backward = False       # too late for flow_kernels\n"
     ),
-    good=(
-        "import warp as wp\n"
-        "\n"
-        "wp.config.enable_backward = False\n"
-        "\n"
-        "import flow_kernels  # noqa: E402\n"
-    ),
+    good=("import warp as wp\n\nwp.config.enable_backward = False\n\nimport flow_kernels  # noqa: E402\n"),
     limits=(
         "Sees what the project's own files create when imported, not what installed packages do. Silent on functions that "
         "are called while a file is imported, methods, try/finally, options that are read and put back, values that "

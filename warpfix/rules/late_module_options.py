@@ -14,7 +14,19 @@ from warpfix.index.model import FileIndex, ModuleChoice, OptionSet
 from warpfix.index.scopes import Function
 from warpfix.index.walk import Enclosing
 from warpfix.rules import Context, Rule, locate
-from warpfix.rules._flow import ANY, Block, Flow, Load, binds, block_around, flow_of, is_literal, leaves, module_key, names_read
+from warpfix.rules._flow import (
+    ANY,
+    Block,
+    Flow,
+    Load,
+    binds,
+    block_around,
+    flow_of,
+    is_literal,
+    leaves,
+    module_key,
+    names_read,
+)
 from warpfix.rules._options import FORWARD_KEPT, MODULE_OPTIONS, is_default, same
 
 
@@ -225,7 +237,11 @@ def _load_before(flow: Flow, event: _Event, before: Block, module: str) -> Load 
 
 def _targets(index: ProjectIndex, file: FileIndex, item: OptionSet, module: str) -> bool:
     """Whether an option write in a file reaches a module, given by its key."""
-    return item.via != "config" and item.target_module is not None and module_key(index, file, item.target_module) == module
+    return (
+        item.via != "config"
+        and item.target_module is not None
+        and module_key(index, file, item.target_module) == module
+    )
 
 
 @dataclass(frozen=True)
@@ -323,9 +339,7 @@ def _late(
             "it, move the line above the first launch by hand"
         )
         return _finding(flow, event, message, reason, None, reason, load, changed)
-    message = (
-        f"{what} {cause}: the next launch of {_some(len(kernels))} builds the whole module again"
-    )
+    message = f"{what} {cause}: the next launch of {_some(len(kernels))} builds the whole module again"
     fix, declined = _fix(index, flow, event, load, block, place, changed, known)
     if fix is not None:
         target = next(iter(fix.edits.values()))[0]
@@ -386,9 +400,7 @@ def _fix(
     if _shares_line(event.file, event.statement) or _shares_line(event.file, block[target]):
         return None, "it shares a line with another statement"
     ask = sorted(set(event.options) - FORWARD_KEPT)
-    kernels = tuple(
-        sorted({(file.path, construct.qualname) for file, construct in flow.kernels_of(event.module)})
-    )
+    kernels = tuple(sorted({(file.path, construct.qualname) for file, construct in flow.kernels_of(event.module)}))
     line = _first_line(event.statement)
     before = _first_line(block[target])
     listed = ", ".join(f"`{name}`" for name in changed)
@@ -401,7 +413,7 @@ def _fix(
     else:
         applicability = Applicability.MEASURED
         unproved = (
-            f"that none of these kernels is launched for its adjoint, and that nothing else loads the module "
+            "that none of these kernels is launched for its adjoint, and that nothing else loads the module "
             "earlier; both are for a measured run to show"
         )
     fix = Fix(
@@ -412,17 +424,14 @@ def _fix(
         needs_no_adjoint=kernels,
         proved=(
             f"the values are literals, nothing between line {before} and line {line} binds a name that the statement "
-            f"uses, reads options or leaves the block"
-            + ("" if ask else f"; {listed} can't change forward results")
+            f"uses, reads options or leaves the block" + ("" if ask else f"; {listed} can't change forward results")
         ),
         unproved=unproved,
     )
     return fix, None
 
 
-def _other_writes(
-    index: ProjectIndex, event: _Event, changed: Mapping[str, ast.expr]
-) -> tuple[str, str, int] | None:
+def _other_writes(index: ProjectIndex, event: _Event, changed: Mapping[str, ast.expr]) -> tuple[str, str, int] | None:
     mine = {item.node for item in event.sets}
     for file in index.files.values():
         for item in file.option_sets:
