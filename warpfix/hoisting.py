@@ -660,7 +660,12 @@ class _FilePlanner:
             problem = self._not_constant(statement.value)
             if problem is not None:
                 raise _Varies([Capture(name, problem)])
-            return self._item(statement, name, None, path)
+            try:
+                return self._item(statement, name, None, path)
+            except _Varies as error:
+                source = error.captures[0]
+                reason = f"which is computed from `{source.name}`, {source.reason}"
+                raise _Varies([Capture(name, reason)]) from None
         raise _Varies([Capture(name, f"which `{bound.name}` computes")])
 
     @staticmethod
@@ -894,6 +899,8 @@ class _FilePlanner:
             return f"it reads `{name}`, which other code assigns from outside (`….{name} = …`)"
         holder = self._guards(occurrence.node)
         places = [self._binding_block(binding) for binding in bindings]
+        if len(bindings) > 1 and self._same_import(name, bindings, places):
+            bindings, places = bindings[:1], [[]]
         if len(bindings) > 1 and not self._exclusive(bindings):
             return f"it reads `{name}`, which the file binds more than once"
         for binding, place in zip(bindings, places, strict=True):
@@ -904,6 +911,12 @@ class _FilePlanner:
             if isinstance(binding, (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.AugAssign, ast.Delete)):
                 return f"it reads `{name}`, which is no plain binding"
         return self._value_problem(occurrence, bindings, early)
+
+    def _same_import(self, name: str, bindings: Sequence[ast.AST], places: Sequence[list[ast.AST]]) -> bool:
+        """Whether a name is only ever bound by imports of one thing, at least once without a condition."""
+        if not all(isinstance(binding, (ast.Import, ast.ImportFrom)) for binding in bindings) or all(places):
+            return False
+        return self.index.resolve(self.file, ast.Name(name, ast.Load()), ()) is not None
 
     def _value_problem(self, occurrence: Occurrence, bindings: Sequence[ast.AST], early: bool) -> str | None:
         """What is read of a global (an attribute, an item) must be as constant as the global itself."""
