@@ -21,6 +21,7 @@ BUILDS = {
         "make_integrator__locals__integrate": 1,
         "make_floor__locals__bounce": 1,
         "make_recycler__locals__recycle": 1,
+        "place": 1,
         "particle_stages.monitor": 1,
         "plugin_force": 2,
     },

@@ -66,7 +66,7 @@ def test_particle_stages(loop) -> None:
 
     after = sample.observe()
     same_behaviour(before, after)
-    assert (sum(before.builds.values()), sum(after.builds.values())) == (9, 4)
+    assert (sum(before.builds.values()), sum(after.builds.values())) == (10, 4)
     # The plugins' modules, and the one that a caller names, are built exactly as before.
     kept = {identity for identity in before.identities if identity[0].startswith("plugin_force_")}
     assert len(kept) == 2 and kept <= after.identities

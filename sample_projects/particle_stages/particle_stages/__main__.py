@@ -20,13 +20,11 @@ class Fountain:
     """The particles and the stages that move them."""
 
     def __init__(self, count, forces):
-        angle = np.linspace(0.0, 2.0 * np.pi, count, endpoint=False, dtype=np.float32)
-        position = np.stack([0.3 * np.cos(angle), np.zeros_like(angle), 0.3 * np.sin(angle)], axis=1)
-        velocity = np.stack([0.2 * np.cos(3.0 * angle), 4.0 + np.sin(angle), 0.2 * np.sin(3.0 * angle)], axis=1)
         self.count = count
-        self.position = wp.array(position, dtype=wp.vec3)
-        self.velocity = wp.array(velocity, dtype=wp.vec3)
+        self.position = wp.zeros(count, dtype=wp.vec3)
+        self.velocity = wp.zeros(count, dtype=wp.vec3)
         self.energy = wp.zeros(count, dtype=float)
+        wp.launch(stages.place, dim=count, inputs=[self.position, self.velocity])
 
         self.gravity = stages.make_gravity()
         self.drag = stages.make_drag()

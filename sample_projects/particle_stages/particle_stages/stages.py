@@ -15,6 +15,15 @@ def use_fast_math():
     wp.set_module_options({"fast_math": True})
 
 
+@wp.kernel(module="unique")
+def place(position: wp.array(dtype=wp.vec3), velocity: wp.array(dtype=wp.vec3)):
+    """Put the particles on a ring around the nozzle, on their way up."""
+    i = wp.tid()
+    angle = 2.0 * wp.pi * float(i) / float(position.shape[0])
+    position[i] = wp.vec3(0.3 * wp.cos(angle), 0.0, 0.3 * wp.sin(angle))
+    velocity[i] = wp.vec3(0.2 * wp.cos(3.0 * angle), 4.0 + wp.sin(angle), 0.2 * wp.sin(3.0 * angle))
+
+
 def make_gravity(module="unique"):
     @wp.kernel(module=module)
     def apply_gravity(velocity: wp.array(dtype=wp.vec3), dt: float):
