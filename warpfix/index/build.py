@@ -10,6 +10,7 @@ import builtins
 import gc
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -74,13 +75,13 @@ class KernelCall:
 
 
 _IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#]*)|import[ \t]+([^\n#]+))|;[ \t]*import[ \t]+([^\n#]+)",
-    re.M,
+    rb"(?:^|[;:])[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))", re.M
 )
 # ``go = wp.launch``, also ``a: X = pkg.b``, ``(a := b)`` and tuples are rarer: the resolution does not follow those.
 _ASSIGNED = re.compile(r"^[ \t]*(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(?:\w+\.)*(\w+)[ \t]*(?:#.*)?\r?$", re.M)
 _BY_CALL = re.compile(rb"import_module\(\s*['\"]([.\w]+)['\"]")
 _MENTIONS = re.compile(rb"\bwp\b|\bwarp\b|\bkernel\b|\blaunch\b")
+_DECORATOR = re.compile(rb"^[ \t]*@[ \t]*(\w+)", re.M)
 _DYNAMIC_IMPORT = re.compile(rb"import_module\(\s*['\"]warp|__import__\(\s*['\"]warp")
 
 
@@ -746,20 +747,25 @@ def _fill(index: ProjectIndex) -> None:
         ):
             about_warp.add(path)
             sources[path] = source
-        elif _MENTIONS.search(source):
+        elif _MENTIONS.search(source) or _decorated_by_import(source, imported):
             sources[path] = source
     if not about_warp:
         return
     _name_modules(index, lines)
     index._imported = {path: _resolve_lines(index, path, found) for path, found in lines.items()}
     # A file without an import of Warp may get it from the project: by a star, or a name that is exported again.
-    grown = True
-    while grown:
-        grown = False
-        for path in sources:
-            if path not in about_warp and any(target in about_warp for target in index._imported[path]):
-                about_warp.add(path)
-                grown = True
+    importing: dict[str, list[str]] = {}
+    for path, targets in index._imported.items():
+        for target in targets:
+            importing.setdefault(target, []).append(path)
+    carriers = set(about_warp)
+    pending = list(about_warp)
+    while pending:
+        for path in importing.get(pending.pop(), ()):
+            if path not in carriers:
+                carriers.add(path)
+                pending.append(path)
+    about_warp.update(path for path in sources if path in carriers)
     exporting = set()
     for path in about_warp:
         index._loaded.pop(path, None)
@@ -784,6 +790,18 @@ def _fill(index: ProjectIndex) -> None:
             del index.files[file.path]
 
 
+def _decorated_by_import(source: bytes, imported: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
+    """Whether something is decorated with an imported name: it may be the project's own wrapper of ``wp.kernel``."""
+    if b"@" not in source:
+        return False
+    used = {name.decode("ascii", "replace") for name in _DECORATOR.findall(source)}
+    return any(
+        (top in used or not used.isdisjoint(listed)) and top not in sys.stdlib_module_names
+        for base, listed in imported
+        for top in (base.split(".", 1)[0],)
+    )
+
+
 def _is_script(file: FileIndex) -> bool:
     """Whether a file outside any package does something when it is run, beside defining, importing and setting options."""
     if os.path.exists(os.path.join(os.path.dirname(file.path), "__init__.py")):
@@ -801,12 +819,13 @@ def _import_lines(source: bytes) -> list[tuple[str, tuple[str, ...]]]:
     """What a file's import lines read: (module as written, names); by regular expression, so docstrings count too."""
     found: list[tuple[str, tuple[str, ...]]] = []
     for match in _IMPORT.finditer(source):
-        base, listed, plain, after = match.groups()
+        base, listed, plain = match.groups()
         if base is not None:
-            names_ = re.findall(rb"(\w+|\*)(?:[ \t\\\n\r]+as[ \t\\\n\r]+\w+)?", re.sub(rb"#[^\n]*", b"", listed))
+            # Both names of ``a as b``: the one finds submodules, the other decorators.
+            names_ = re.findall(rb"\w+|\*", re.sub(rb"#[^\n]*", b"", listed))
             found.append((base.decode("ascii", "replace"), tuple(name.decode("ascii", "replace") for name in names_)))
         else:
-            for piece in (plain or after or b"").split(b","):
+            for piece in plain.split(b","):
                 words = piece.split()
                 if words:
                     found.append((words[0].rstrip(b";").decode("ascii", "replace"), ()))

@@ -425,6 +425,8 @@ def kernel_target(
                     found = kernel_target(index, owner, made, (), depth + 1)
                     if found is not None:
                         return found
+            if owner is not None:
+                return None  # a variable of the project that may be any kernel
         return resolved
     if isinstance(expr, ast.Call):
         function = index.resolve(file, expr.func, enclosing) if not isinstance(expr.func, ast.Call) else None
