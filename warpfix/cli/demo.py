@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
-import os
 import shlex
 import shutil
 import subprocess
@@ -81,8 +80,9 @@ def changes(name: str, copy: Path) -> str:
 @click.argument("name", default="particle_stages", metavar="[NAME]")
 @click.option("--list", "list_samples", is_flag=True, help="List the samples and stop.")
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Copy it to DIR and leave it there.")
+@click.option("--diff", "show_diff", is_flag=True, help="Show what changed in the copy.")
 @click.option("--select", multiple=True, metavar="RULE", help="Handed on to `warpfix apply`.")
-def command(name: str, list_samples: bool, keep: Path | None, select: tuple[str, ...]) -> int:
+def command(name: str, list_samples: bool, keep: Path | None, show_diff: bool, select: tuple[str, ...]) -> int:
     """Copy a sample project to a new folder and run `warpfix apply --verify` on it.
 
     NAME is one that --list prints; particle_stages by default. Needs Warp in this environment (the extra `warp`), no
@@ -101,21 +101,30 @@ def command(name: str, list_samples: bool, keep: Path | None, select: tuple[str,
     try:
         copy = keep.absolute() if keep else Path(scratch or "") / name
         copy_sample(name, copy)
-        return _run(name, copy, select)
+        return _run(name, copy, select, show_diff, keep is not None)
     finally:
         if scratch:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _run(name: str, copy: Path, select: tuple[str, ...]) -> int:
+def _run(name: str, copy: Path, select: tuple[str, ...], show_diff: bool, keep: bool) -> int:
     options = [argument for rule in select for argument in ("--select", rule)]
     shown = shlex.join(["warpfix", "apply", "--verify", *options, "--", "python", *SAMPLES[name].command])
     click.echo(f"{name}: {SAMPLES[name].summary}\nCopied to {copy}\n$ {shown}\n")
     sys.stdout.flush()
     arguments = [sys.executable, "-m", "warpfix", "apply", "--verify", *options, "--", sys.executable]
-    status = subprocess.run([*arguments, *SAMPLES[name].command], cwd=copy, env=os.environ).returncode
+    status = subprocess.run([*arguments, *SAMPLES[name].command], cwd=copy).returncode
     if status >= EXIT_ERROR or status < 0:
         return EXIT_ERROR
     diff = changes(name, copy)
-    click.echo(f"\nWhat changed in the copy:\n\n{diff}" if diff else "\nNothing changed in the copy.")
+    if not diff:
+        click.echo("\nNothing changed in the copy.")
+    elif show_diff:
+        click.echo(f"\nWhat changed in the copy:\n\n{diff}")
+    else:
+        lines = diff.splitlines()
+        added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
+        removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
+        how = "--diff shows them" if keep else "--diff shows them, --keep DIR keeps the copy"
+        click.echo(f"\n{added} lines were added and {removed} removed in the copy: {how}.")
     return status
