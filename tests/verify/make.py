@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +52,13 @@ def process(
     builds: int | None = None,
     source_bytes: int = 1000,
     module_ms: float = 500.0,
+    together: bool = False,
     **changes: Any,
 ) -> ProcessRun:
-    """A process that makes these launches; each distinct (module, code, options) is one load."""
+    """A process that makes these launches; each distinct (module, code, options) is one load.
+
+    ``together``: each Warp module is one load, with all of its kernels.
+    """
     loads: dict[Any, int] = {}
     made: list[Load] = []
     signatures: dict[Any, LaunchSignature] = {}
@@ -64,6 +68,13 @@ def process(
         options = {**OPTIONS, **launch.options}
         definition = KernelDef(launch.name.replace(".", "__"), launch.qualname, FILE, 10)
         key = (launch.module, launch.name, launch.code, launch.backward, tuple(sorted(options.items())), launch.hash)
+        if together:
+            key = (launch.module, tuple(sorted(options.items())))
+        if together and key in loads:
+            load = made[loads[key]]
+            if all(kernel.definition != definition for kernel in load.kernels):
+                added = BuiltKernel(definition, "", dict(launch.kernel_options), f"code of {launch.name}", "b")
+                made[loads[key]] = replace(load, kernels=(*load.kernels, added))
         if key not in loads:
             number = loads[key] = len(made)
             forward = launch.code or f"code of {launch.name.rpartition('.')[2]}"
@@ -90,7 +101,7 @@ def process(
                     paid_by=None,
                 )
             )
-        signature_key = (loads[key], launch.dim, launch.dtypes, launch.block_dim, launch.adjoint)
+        signature_key = (loads[key], launch.name, launch.dim, launch.dtypes, launch.block_dim, launch.adjoint)
         if signature_key not in signatures:
             signatures[signature_key] = LaunchSignature(
                 id=len(signatures),

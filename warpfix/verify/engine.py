@@ -332,12 +332,17 @@ class _Loop:
 def _gained(
     kept: Sequence[Planned], baseline: Mapping[tuple[str, ...], Sequence[Run]], judgement: Judgement
 ) -> list[Planned]:
-    """The fixes whose own modules show the gain: builds that their kernels caused, or modules, that are gone."""
-    before = [load for runs in baseline.values() for load in runs[0].builds]
-    after = [load for runs in judgement.runs.values() if runs for load in runs[0].builds]
+    """The fixes whose own modules show the gain: builds that their kernels caused, or modules, that are gone.
+
+    A kernel that is made once instead of at every call gains, too: each making has its module hashed again.
+    """
+    first_before = [runs[0] for runs in baseline.values()]
+    first_after = [runs[0] for runs in judgement.runs.values() if runs]
+    before = [load for run in first_before for load in run.builds]
+    after = [load for run in first_after for load in run.builds]
     names_before, names_after = {load.module for load in before}, {load.module for load in after}
     landed: dict[str, int] = {}
-    moves: list[tuple[Planned, set[str], set[str], int, int]] = []
+    moves: list[tuple[Planned, set[str], set[str], bool]] = []
     for planned in kept:
         old = {(real(rename.path), rename.old_qualname) for rename in planned.fix.renames}
         new = {(real(rename.path), rename.new_qualname) for rename in planned.fix.renames}
@@ -345,12 +350,14 @@ def _gained(
         new_modules = {load.module for load in after if _holds(load, new)}
         for module in new_modules:
             landed[module] = landed.get(module, 0) + 1
-        moves.append((planned, old_modules, new_modules, _caused(before, old), _caused(after, new)))
+        caused = _caused(before, old) - _caused(after, new)
+        made = _made(first_before, old) - _made(first_after, new)
+        moves.append((planned, old_modules, new_modules, caused > 0 or made > 0))
     gained = []
-    for planned, old_modules, new_modules, caused, still in moves:
+    for planned, old_modules, new_modules, fewer in moves:
         gone = old_modules - names_after
         shared = all(module in names_before or landed[module] > 1 for module in new_modules)
-        if (gone and new_modules and shared) or caused > still:
+        if fewer or (gone and new_modules and shared):
             gained.append(planned)
     return gained
 
@@ -371,6 +378,20 @@ def _caused(loads: Iterable[Load], definitions: Collection[tuple[str, str]]) -> 
             if (real(kernel.definition.path), kernel.definition.qualname) in definitions
         }
         count += (load.cause.line.path, load.cause.line.line) in lines
+    return count
+
+
+def _made(runs: Iterable[Run], definitions: Collection[tuple[str, str]]) -> int:
+    """How often kernel objects were made from these definitions."""
+    count = 0
+    for process in (process for run in runs for process in run.processes):
+        lines = {
+            f"{kernel.definition.path}:{kernel.definition.line}"
+            for load in process.loads
+            for kernel in load.kernels
+            if (real(kernel.definition.path), kernel.definition.qualname) in definitions
+        }
+        count += sum(process.kernel_definitions.get(line, 0) for line in lines)
     return count
 
 
@@ -453,9 +474,11 @@ def _announce(lab: Lab, writes: bool) -> None:
     samples = lab.options.samples
     runs = (4 * samples + writes) * count
     text = (
-        f"{runs} runs are planned{each}: {samples} cold and {samples} warm of the program as it stands, as many of the "
+        f"up to {runs} runs are planned{each}: {samples} cold and {samples} warm of the program as it stands, as many "
     )
-    text += f"edited one{', and one after writing' if writes else ''} (at most {lab.options.max_time / 60:g} minutes)"
+    text += (
+        f"of the edited one{', one after writing' if writes else ''} (at most {lab.options.max_time / 60:g} minutes)"
+    )
     print(f"warpfix: {text}", file=sys.stderr)
 
 

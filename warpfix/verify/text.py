@@ -12,7 +12,6 @@ from warpfix.verify.lab import Judgement
 from warpfix.verify.verdict import Check, Outcome, Status, Totals, Verdict, table
 
 if TYPE_CHECKING:
-    from warpfix.plan import Planned
     from warpfix.verify.engine import Applied, Tried
 
 WIDTH = 80
@@ -78,7 +77,7 @@ def tried_lines(tried: Tried) -> list[str]:
 
 def applied_lines(applied: Applied) -> list[str]:
     """The report of ``apply --verify``: before and after, what was changed, what was left, what each claim rests on."""
-    lines = [_headline(applied)]
+    lines = wrap(_headline(applied))
     if applied.judgement is not None:
         lines += judgement_lines(applied.judgement)
     else:
@@ -88,8 +87,7 @@ def applied_lines(applied: Applied) -> list[str]:
             lines += ["", *_as_it_stands(applied.totals(command))]
     if applied.status == "written":
         lines += wrap(applied.confirmed, f"{'real tree':9}  {'held':10}  ")
-        lines += ["", "changed:"]
-        lines += [line for planned in applied.kept for line in _fix_lines(planned, applied.root)]
+        lines += ["", "changed:", *_fixes(applied)]
         keys = [(r.old_key, r.new_key) for one in applied.kept for r in one.fix.renames if r.old_key != r.new_key]
         if keys:
             lines += ["", "kernel keys, old -> new:"]
@@ -97,8 +95,7 @@ def applied_lines(applied: Applied) -> list[str]:
     elif applied.status == "undone":
         lines += ["", *wrap(f"{applied.confirmed}; the write was undone")]
     elif applied.status == "refused" and applied.kept:
-        lines += ["", "proposed, and not written:"]
-        lines += [line for planned in applied.kept for line in _fix_lines(planned, applied.root)]
+        lines += ["", "proposed, and not written:", *_fixes(applied)]
     if applied.left or applied.dropped:
         lines += ["", "left:"]
         for one in applied.left:
@@ -134,12 +131,17 @@ def _as_it_stands(totals: Totals) -> list[str]:
     return [line.rstrip() for line in rows[1:]]
 
 
-def _fix_lines(planned: Planned, root: str) -> list[str]:
-    finding = planned.findings[0]
-    place = _place(finding.path, finding.line, root)
-    lines = wrap(f"{place}: {planned.fix.summary}", "  ", "    ")
-    if planned.fix.proved:
-        lines += wrap(f"proved from source: {planned.fix.proved}", "    ")
+def _fixes(applied: Applied) -> list[str]:
+    """Each fix in words, and what was proved of it from source: once for all of which the same was proved."""
+    lines: list[str] = []
+    by_proof: dict[str, list[str]] = {}
+    for planned in applied.kept:
+        place = _place(planned.findings[0].path, planned.findings[0].line, applied.root)
+        by_proof.setdefault(planned.fix.proved, []).append(f"{place}: {planned.fix.summary}")
+    for proof, fixes in by_proof.items():
+        lines += [line for fix in fixes for line in wrap(fix, "  ", "    ")]
+        if proof:
+            lines += wrap(f"proved from source: {proof}", "    ")
     return lines
 
 

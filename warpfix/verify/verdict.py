@@ -242,7 +242,7 @@ def table(before: Totals, after: Totals) -> list[str]:
         ("elapsed, warm", _time(before.warm_wall_s, "s", 2), _time(after.warm_wall_s, "s", 2)),
     ]
     rows = [row for row in rows if row[1] or row[2]]
-    rows = [row for row in rows if row[0] != "device-code links" or row[1:] != ("0", "0")]
+    rows = [row for row in rows if row[0] != "device-code links" or set(row[1:]) - {"0", ""}]
     width = max((len(row[0]) for row in rows), default=0)
     left = max([len("before"), *(len(row[1]) for row in rows)])
     right = max([len("after"), *(len(row[2]) for row in rows)])
