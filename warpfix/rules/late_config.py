@@ -169,11 +169,24 @@ def _statements_before(index: ProjectIndex, file: FileIndex, item: OptionSet) ->
         return [statement for statement in file.tree.body if statement.lineno < getattr(outermost, "lineno", 0)]
     if function is not outermost:
         return None
-    if _called_at_import(index, f"{index.prefix(file)}.{function.name}", set()):
+    canonical = f"{index.prefix(file)}.{function.name}"
+    if _called_at_import(index, canonical, set()):
         return None
+    # A script calls it at module scope: what stands below that call has not run yet.
+    called = [
+        site.statement.lineno
+        for site in index.call_sites(canonical)
+        if site.file is file and not any(isinstance(node, Function) or _is_main_guard(node) for node in site.enclosing)
+    ]
+    limit = min(called, default=None)
     found = block_around(file, item.node, item.enclosing)
     inside = list(found[0][: found[1]]) if found is not None else []
-    return [statement for statement in file.tree.body if not _is_main_guard(statement)] + inside
+    above = [
+        statement
+        for statement in file.tree.body
+        if not _is_main_guard(statement) and (limit is None or statement.lineno < limit)
+    ]
+    return above + inside
 
 
 def _called_at_import(index: ProjectIndex, canonical: str, seen: set[str]) -> bool:
