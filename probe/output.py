@@ -5,6 +5,8 @@ import functools
 import io
 import sys
 
+from . import importing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
@@ -39,11 +41,16 @@ def install(context, probe):
                 probe.log.fault("print", error)
         builtins.print(*args, **kwargs)
 
-    # The names of Warp's modules that print load lines and the banner; a global shadows the built-in there only.
-    for name in ("context", "utils", "build"):
-        module = sys.modules.get(prefix + "." + name)  # type: Any
-        if module is not None and "print" not in module.__dict__:
+    def shadow(module):
+        # type: (Any) -> bool
+        if "print" not in module.__dict__:
             module.print = say
+        return True
+
+    # Warp's modules that print load lines and the banner; a global shadows the built-in there only. ``utils`` is
+    # imported after the context.
+    for name in ("context", "utils", "build"):
+        importing.when_executed((prefix + "." + name,), shadow)
 
 
 def note(probe, text):

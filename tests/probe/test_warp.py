@@ -1,5 +1,5 @@
-"""The probe in real Warp programs: caches, block dimensions, stop conditions, capture, preloading. Few and small: each is
-a cold module."""
+"""The probe in real Warp programs: caches, block dimensions, stop conditions, capture, preloading. Few and small: each
+is a cold module."""
 
 from __future__ import annotations
 

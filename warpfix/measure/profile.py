@@ -1,7 +1,8 @@
 """The profile of a measured command: what every process built, why, and what it launched. Plain data; no I/O.
 
-Times are milliseconds. Times of events count from the start of their own process (its first probe line), so that events
-of one process can be laid on one time line; nothing is compared across processes by time.
+Times are milliseconds, but ``Run.wall`` is in seconds. Times of events count from the start of their own process (its
+first probe line), so that events of one process can be laid on one time line; nothing is compared across processes by
+time.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def run_command(
         What every process did. An unexpected exit status is in ``Run.exit_status``, not an error: see ``require_good``.
 
     Raises:
-        WarpfixError: The command can't be started, or did not end in time.
+        WarpfixError: The command can't be started, or did not end in time, or the probe itself could not start in it.
     """
     work = Path(workspace)
     work.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -94,6 +94,9 @@ def run_command(
     finally:
         if settings.cleanup:
             _side_command(settings.cleanup, cwd, "--cleanup")
+    unstarted = last_lines(injection.folder / "boot-errors.txt", 1)
+    if unstarted:
+        raise WarpfixError(f"the probe could not start in process {unstarted[0]}")
     return Run(
         state=state,
         exit_status=status,
