@@ -738,8 +738,12 @@ def _fill(index: ProjectIndex) -> None:
             index.problems.append(source)
             index._loaded[path] = None
             continue
-        lines[path] = imported = _import_lines(source)
-        if b"__main__" in source and has_main_guard(source):
+        if source.startswith(b"\xef\xbb\xbf"):
+            text = source[3:]
+        else:
+            text = source if b"\n" in source else source.replace(b"\r", b"\n")
+        lines[path] = imported = _import_lines(text)
+        if b"__main__" in text and has_main_guard(text):
             guarded.add(path)
         mentions = b"warp" in source
         if mentions and (
@@ -747,7 +751,7 @@ def _fill(index: ProjectIndex) -> None:
         ):
             about_warp.add(path)
             sources[path] = source
-        elif _MENTIONS.search(source) or _decorated_by_import(source, imported):
+        elif _MENTIONS.search(source) or _decorated_by_import(text, imported):
             sources[path] = source
     if not about_warp:
         return
