@@ -1097,7 +1097,7 @@ class _FilePlanner:
             if isinstance(outer, ast.Compare) and is_kernel and parent is outer:
                 raise Declined(f"{what} is compared with another object")
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and is_kernel:
-                if self.scopes.by_node.get(outer) is item.scope:
+                if self.scopes.by_node.get(outer) is item.scope or item.scope.kind == "module":
                     break
                 if self._raises_anywhere(item.scope.node):
                     raise Declined(f"`{item.scope.name}` expects a failure of something, perhaps of {what}")

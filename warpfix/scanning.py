@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +75,8 @@ def scan_paths(
         statistics["index"] = statistics.get("index", 0.0) + time.perf_counter() - started
         if prepare is not None:
             prepare(index, config)
-        findings, problems = run_rules(index, config, profile, statistics)
+        with _without_collector():
+            findings, problems = run_rules(index, config, profile, statistics)
         scanned.append(Scanned(index, config, tuple(findings), tuple(problems)))
     findings_all = [finding for item in scanned for finding in item.findings]
     wanted = {finding.path for finding in findings_all}
@@ -86,6 +89,18 @@ def scan_paths(
         with_profile=profile is not None,
     )
     return scanned, result
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """All trees of a project are alive while its rules run: going through them again and again frees nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _summary(item: Scanned) -> ScannedProject:
