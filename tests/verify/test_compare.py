@@ -139,6 +139,12 @@ def test_a_process_that_is_gone_is_told() -> None:
     assert verdict.reason() == "launches: the process `python -m child N` ran Warp before and does not after"
 
 
+def test_a_program_that_fails_is_told_first() -> None:
+    verdict = compare([cold(A, B)] * 2, [run(process([A]), status=1)])
+    assert verdict.reason() == "program: exit status was 0, and is 1"
+    assert {check.invariant for check in verdict.broken} == {"launches", "program"}
+
+
 def test_a_build_that_fails_after_the_change() -> None:
     failed = cold(A)
     load = replace(failed.processes[0].loads[0], outcome="failed")

@@ -81,6 +81,8 @@ class World:
                 launches.append(K("unique_" + word[7:], module="shared"))
             elif word in ("extra", "on_disk"):
                 launches.append(K("extra"))
+            elif word == "unrolled":
+                launches[0] = K("base", code="unrolled", options={"max_unroll": 1})
             elif word == "fast":
                 launches[0] = K("base", options={"fast_math": True})
         ran = {
@@ -93,11 +95,11 @@ class World:
         builds = 0 if state == "warm" else None
         return run(process(launches, overlaid=ran, builds=builds, together=True), state=state, status=status)
 
-    def fix(self, name: str, old: str, new: str, line: int = 1) -> Planned:
+    def fix(self, name: str, old: str, new: str, line: int = 1, options: frozenset[str] = frozenset()) -> Planned:
         path = str(self.root / name)
         # What a shared word launches keeps its name: only the Warp module is another.
         renames = (KernelRename(FILE, old, old, old, new),) if old.startswith("unique_") else ()
-        fix = Fix(Applicability.SAFE, f"{old} becomes {new}", {path: (Replace(old, new),)}, renames)
+        fix = Fix(Applicability.SAFE, f"{old} becomes {new}", {path: (Replace(old, new),)}, renames, options)
         finding = Finding(
             "WF301", "unique-stable-kernel", path, line, 1, line, 2, f"{old} is wrong", "mend it", fix=fix
         )
@@ -272,6 +274,18 @@ def test_a_fix_of_a_file_that_nothing_executes_is_dropped(world: World) -> None:
     assert len(world.log) == 9
 
 
+def test_a_fix_that_can_not_be_verified_is_dropped_and_the_rest_written(world: World) -> None:
+    world.write("a.py", "unique_one unique_two")
+    world.write("b.py", "word")
+    unproved = world.fix("b.py", "word", "unrolled", options=frozenset({"max_unroll"}))
+    applied = world.apply(
+        world.fix("a.py", "unique_one", "shared_one"), unproved, world.fix("a.py", "unique_two", "shared_two")
+    )
+    assert applied.status == "written"
+    assert [left.planned for left in applied.left] == [unproved]
+    assert "how that changes code can't be checked" in applied.left[0].reason
+
+
 def test_a_command_that_writes_sources_proves_nothing(world: World) -> None:
     world.write("a.py", "unique_one unique_two")
 
@@ -318,6 +332,7 @@ def test_the_write_is_undone_where_the_real_tree_disagrees(world: World) -> None
     assert (applied.status, applied.exit_status) == ("undone", 1)
     assert world.words("a.py") == "unique_one unique_two"
     assert "the write was undone" in report(applied)
+    assert not (world.root / ".warpfix" / "last-write.json").exists()
 
 
 def test_a_file_that_changed_meanwhile_is_not_written(world: World) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from warpfix.findings import KernelRename
 from warpfix.measure.profile import BuiltKernel, KernelDef, LaunchSignature, Load, ProcessRun, Profile, Run
-from warpfix.verify.verdict import Check, Outcome, Totals, Verdict, judge, totals
+from warpfix.verify.verdict import INVARIANTS, Check, Outcome, Totals, Verdict, judge, totals
 
 Token = Hashable
 
@@ -55,6 +55,9 @@ def real(path: str) -> str:
     return os.path.normcase(os.path.realpath(path))
 
 
+_FAILS = ("exit status was", "the Warp module")
+
+
 # What a launch is, without the code behind it; what is behind it: options, and digests of its code.
 @dataclass(frozen=True)
 class _Facets:
@@ -81,9 +84,10 @@ def compare(
     old = list(before.runs if isinstance(before, Profile) else before)
     new = list(after.runs if isinstance(after, Profile) else after)
     comparison = _Comparison(old, new, expected)
-    made = [*comparison.checks(), *checks]
-    order = {name: number for number, name in enumerate(("launches", "options", "code", "program", "interface"))}
-    made.sort(key=lambda check: order.get(check.invariant, 9))
+    order = {name: number for number, name in enumerate(INVARIANTS)}
+    made = sorted([*comparison.checks(), *checks], key=lambda check: order[check.invariant])
+    # A program that fails launches less, too: the failure is what there is to say.
+    made.sort(key=lambda check: not (check.outcome is Outcome.BROKEN and check.message.startswith(_FAILS)))
     return judge(made, totals(old), totals(new), comparison.notes(), renamed=bool(expected.renames))
 
 
@@ -219,7 +223,8 @@ class _Comparison:
         parts = "forward code" if "enable_backward" in self.expected.options else "forward and backward code"
         machine = any(kernel.machine_code for run in self.before for load in run.loads for kernel in load.kernels)
         kind = "generated and machine code" if machine else "generated code"
-        return f"{parts} of {len(kernels)} launched kernels equal ({kind}, normalised)"
+        count = "1 launched kernel" if len(kernels) == 1 else f"{len(kernels)} launched kernels"
+        return f"{parts} of {count} equal ({kind}, normalised)"
 
     def missing_code(self) -> str:
         for arm, traces in (("before", self.traces_before), ("after", self.traces_after)):
@@ -596,7 +601,8 @@ def compare_stdout(before: Sequence[str], after: Sequence[str]) -> Check:
             if text != before[0]:
                 return Check("program", Outcome.BROKEN, "stdout: " + _line_difference(before[0], text))
         count = len(before[0].splitlines())
-        return Check("program", Outcome.HELD, f"exit status and stdout equal ({count} lines)")
+        counted = "1 line" if count == 1 else f"{count} lines"
+        return Check("program", Outcome.HELD, f"exit status and stdout equal ({counted})")
     lines = [text.splitlines() for text in before]
     if len({len(some) for some in lines}) == 1:
         patterns = [_pattern(column) for column in zip(*lines, strict=True)]

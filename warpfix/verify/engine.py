@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from warpfix.errors import EXIT_FINDINGS, EXIT_OK, WarpfixError
-from warpfix.files import CannotWrite, Change, SourceFile, changes, write_all
+from warpfix.files import FOLDER, CannotWrite, Change, SourceFile, changes, write_all
 from warpfix.findings import KernelRename
 from warpfix.measure.profile import Load, Profile, Run
+from warpfix.measure.report import summary
 from warpfix.plan import Dropped, Plan, Planned, render
-from warpfix.project import find_root
+from warpfix.project import discover, find_root
 from warpfix.verify.compare import Expected, compare, real
 from warpfix.verify.interface import check_interface
 from warpfix.verify.lab import Candidate, Judgement, Lab, OutOfTime, VerifyOptions, unexecuted
@@ -112,8 +113,6 @@ def patch_candidate(lab: Lab, patched: Patched, about: frozenset[str], root: str
 
 
 def _refused(lab: Lab, check: Check) -> Judgement:
-    import shlex
-
     runs = [run for some in lab.baseline.values() for run in some]
     verdict = judge([check], totals(runs), totals(()))
     return Judgement(Status.INVALID, {shlex.join(lab.options.commands[0]): verdict}, {})
@@ -162,6 +161,7 @@ class Applied:
             "status": self.status,
             "reason": judgement.reason() if judgement else "",
             "commands": {c: v.to_dict() for c, v in judgement.verdicts.items()} if judgement else {},
+            "baseline": {shlex.join(command): summary(profile) for command, profile in self.baseline.items()},
             "written": list(self.written),
             "confirmed": self.confirmed,
             "changed": [_planned_to_dict(planned) for planned in self.kept],
@@ -264,6 +264,10 @@ class _Loop:
                     judgement = self.lab.rejudge(self.candidate(kept), judgement)
                 else:
                     continue
+            if judgement.status is Status.UNVERIFIED and len(kept) > 1 and self.baseline_is_comparable():
+                culprit, because = self.culprit(kept, judgement)
+                self.drop(kept, culprit, f"it can't be verified: {because.reason()}")
+                continue
             if judgement.status is not Status.GOOD:
                 return tuple(kept), judgement
             useless = self.useless(kept, judgement)
@@ -293,19 +297,26 @@ class _Loop:
         self.result.left.append(Left(planned, reason, invariant))
 
     def culprit(self, kept: Sequence[Planned], judgement: Judgement) -> tuple[Planned, Judgement]:
-        """The fix that breaks the invariant, by halves; and the judgement that shows it."""
-        suspects = list(kept)
+        """The fix that breaks an invariant, or can't be verified, by halves; and the judgement that shows it."""
+        suspects, status = list(kept), judgement.status
         while len(suspects) > 1:
             half = suspects[: len(suspects) // 2]
             try:
                 alone = self.lab.try_once(self.candidate(half))
             except OutOfTime:
                 break
-            if alone.status is Status.INVALID:
+            if alone.status is status:
                 suspects, judgement = half, alone
             else:
                 suspects = suspects[len(half) :]
         return suspects[-1], judgement
+
+    def baseline_is_comparable(self) -> bool:
+        """Whether the program as it stands could be verified against itself."""
+        return all(
+            compare(runs[:2], runs[2:]).status not in (Status.UNVERIFIED, Status.INVALID)
+            for runs in self.lab.baseline.values()
+        )
 
     def useless(self, kept: Sequence[Planned], judgement: Judgement) -> list[Planned]:
         """Fixes without which the counts are as good: by module where the counts tell, else by leaving one out."""
@@ -438,6 +449,8 @@ def _undo(done: Sequence[tuple[str, Sequence[Change]]]) -> None:
             write_all([Change(change.path, change.after, change.before) for change in some], root)
         except CannotWrite as error:
             raise CannotWrite(f"the write could not be undone: {error}") from error
+        # What was written last is gone again: there is nothing to undo any more.
+        Path(root, FOLDER, "last-write.json").unlink(missing_ok=True)
 
 
 def _disagreement(lab: Lab, result: Applied, candidate: Candidate) -> str | None:
@@ -504,18 +517,14 @@ def _compile_check(texts: Mapping[str, str]) -> Check | None:
 
 
 def _star_importers(root: str) -> Iterable[tuple[str, str]]:
-    """The project's files that star-import something."""
-    for folder, names, files in os.walk(root):
-        names[:] = [name for name in names if not name.startswith(".") and name != "__pycache__"]
-        for name in files:
-            if name.endswith(".py"):
-                path = Path(folder, name)
-                try:
-                    data = path.read_bytes()
-                except OSError:
-                    continue
-                if b"*" in data and b"import" in data:
-                    yield str(path), data.decode("utf-8", "replace")
+    """The project's files that may star-import something."""
+    for path in discover([root])[0].files:
+        try:
+            data = Path(path).read_bytes()
+        except OSError:
+            continue
+        if b"*" in data and b"import" in data:
+            yield path, data.decode("utf-8", "replace")
 
 
 def _written_sources(lab: Lab) -> list[Check]:

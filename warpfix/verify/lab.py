@@ -313,9 +313,14 @@ def _shown(command: Sequence[str]) -> str:
 
 
 def _snapshot(root: str) -> dict[str, tuple[int, int]]:
-    """Size and time of every file below ``root``, without what tools keep there for themselves."""
-    found = {}
+    """Size and time of every file below ``root``, without what tools keep there; of none where there are too many."""
+    found: dict[str, tuple[int, int]] = {}
     for folder, names, files in os.walk(root):
+        if "pyvenv.cfg" in files:
+            names.clear()
+            continue
+        if len(found) > _MANY:
+            return {}
         names[:] = [name for name in names if name not in _OWN_FOLDERS and not name.endswith(".egg-info")]
         for name in files:
             if name.endswith((".pyc", ".pyo")):
@@ -329,4 +334,5 @@ def _snapshot(root: str) -> dict[str, tuple[int, int]]:
     return found
 
 
+_MANY = 50_000
 _OWN_FOLDERS = {".git", ".hg", ".warpfix", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules"}

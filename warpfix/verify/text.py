@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from warpfix.verify.engine import Applied, Tried
 
 WIDTH = 80
+_FEW = 8
+_SHOWN = 12
 _SHORT = {Outcome.HELD: "held", Outcome.BROKEN: "BROKEN", Outcome.UNVERIFIED: "unverified", Outcome.MISSING: "-"}
 
 
@@ -101,9 +103,7 @@ def applied_lines(applied: Applied) -> list[str]:
         for one in applied.left:
             for finding in one.planned.findings:
                 lines += _left(applied, finding.path, finding.line, finding.message, one.reason)
-        for dropped in applied.dropped:
-            finding = dropped.finding
-            lines += _left(applied, finding.path, finding.line, finding.message, dropped.reason)
+        lines += _dropped(applied)
     lines += _unproved(applied)
     return lines + _touched(applied.touched)
 
@@ -142,6 +142,26 @@ def _fixes(applied: Applied) -> list[str]:
         lines += [line for fix in fixes for line in wrap(fix, "  ", "    ")]
         if proof:
             lines += wrap(f"proved from source: {proof}", "    ")
+    return lines
+
+
+def _dropped(applied: Applied) -> list[str]:
+    """What the plan left: each with its message, or, where they are many, grouped by the reason."""
+    if len(applied.dropped) <= _FEW:
+        found = [(one.finding, one.reason) for one in applied.dropped]
+        return [line for one, why in found for line in _left(applied, one.path, one.line, one.message, why)]
+    groups: dict[str, list[str]] = {}
+    for dropped in applied.dropped:
+        finding = dropped.finding
+        name = f" `{finding.kernel.rpartition('.')[2]}`" if finding.kernel else ""
+        place = f"{_place(finding.path, finding.line, applied.root)}{name} ({finding.code})"
+        groups.setdefault(dropped.reason, []).append(place)
+    lines = []
+    for reason, places in groups.items():
+        lines += wrap(reason, "  ", "  ")
+        lines += [f"    {place}" for place in places[:_SHOWN]]
+        if len(places) > _SHOWN:
+            lines.append(f"    and {len(places) - _SHOWN} more")
     return lines
 
 
