@@ -9,14 +9,16 @@ if TYPE_CHECKING:
 
 _PROBE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _skip = [_PROBE]  # type: list[str]
+_programs = []  # type: list[str]
 
 
 def add_internal(folder):
     # type: (str) -> None
-    """Take frames of files below ``folder`` for internals (Warp's own package)."""
+    """Take frames of files below ``folder`` (Warp's package) for internals, but for the programs that come with it."""
     folder = os.path.join(os.path.abspath(folder), "")
     if folder not in _skip:
         _skip.append(folder)
+        _programs.extend(os.path.join(folder, name, "") for name in ("examples", "tests"))
 
 
 def is_internal(filename):
@@ -26,7 +28,7 @@ def is_internal(filename):
         return filename.startswith("<frozen")
     if not os.path.isabs(filename):
         filename = os.path.abspath(filename)
-    return filename.startswith(tuple(_skip))
+    return filename.startswith(tuple(_skip)) and not filename.startswith(tuple(_programs))
 
 
 def user_line(depth=1, outside=()):

@@ -242,3 +242,18 @@ def test_nested_phases_are_not_counted_twice() -> None:
     total = outer_entry[2] - outer_entry[1]
     assert outer_entry[3] + inner_entry[3] == pytest.approx(total, abs=1e-4)
     assert take(outer.start) == []
+
+
+# -- frames
+
+
+def test_programs_that_come_with_warp_are_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from warpfix.probe import frames
+
+    monkeypatch.setattr(frames, "_skip", [])
+    monkeypatch.setattr(frames, "_programs", [])
+    frames.add_internal("/site/warp")
+    inside = [frames.is_internal(path) for path in ("/site/warp/context.py", "/site/warp/_src/x.py", "<frozen runpy>")]
+    assert inside == [True, True, True]
+    outside = ("/site/warp/examples/core/a.py", "/site/warp/tests/t.py", "/site/warpdrive/x.py", "<string>", "/p/app.py")
+    assert [frames.is_internal(path) for path in outside] == [False] * 5

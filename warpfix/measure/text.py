@@ -73,7 +73,7 @@ def _wrap(text: str, indent: str, first: str | None = None) -> list[str]:
 
 def _place(profile: Profile, line: SourceLine | None) -> str:
     if line is None:
-        return "?"
+        return "an unknown line"
     return f"{_short(profile, line.path)}:{line.line}"
 
 
