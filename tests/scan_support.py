@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from warpfix.codemods.compose import compose
+
 from warpfix.config import Config
 from warpfix.findings import Finding
 from warpfix.index.build import ProjectIndex, build_index

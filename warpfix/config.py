@@ -208,10 +208,10 @@ def _requirements(folder: Path, pyproject: Mapping[str, Any]) -> Iterable[tuple[
                 yield from ((line, "extras_require in setup.cfg") for line in lines.splitlines())
     for path in sorted(folder.glob("requirements*.txt")):
         try:
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            listed = path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             continue
-        yield from ((line, path.name) for line in lines)
+        yield from ((line, path.name) for line in listed)
 
 
 def _lower_bound(requirement: str) -> str | None:

@@ -1,8 +1,5 @@
 """Which files make up a project, what they are called when imported, and who may run them first."""
 
-# Plain os.path: it runs for each file and each import line of a project.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import ast

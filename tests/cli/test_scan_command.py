@@ -27,7 +27,9 @@ CLEAN = "import warp as wp\n\n@wp.kernel\ndef k(v: int):\n    pass\n"
 
 @pytest.fixture(scope="module")
 def late(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_files(tmp_path_factory.mktemp("late"), {"app.py": LATE, "tests/test_app.py": LATE, "plain.py": "x = 1\n"})
+    return write_files(
+        tmp_path_factory.mktemp("late"), {"app.py": LATE, "tests/test_app.py": LATE, "plain.py": "x = 1\n"}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +72,8 @@ def test_exit_zero(run_cli: RunCli, late: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "status"), [(["--select", "WF201"], 0), (["--ignore", "late-module-options"], 0), (["--select", "WF201,WF202"], 1)]
+    ("options", "status"),
+    [(["--select", "WF201"], 0), (["--ignore", "late-module-options"], 0), (["--select", "WF201,WF202"], 1)],
 )
 def test_selection(run_cli: RunCli, late: Path, options: list[str], status: int) -> None:
     assert run_cli("scan", *options, cwd=late).returncode == status
@@ -79,7 +82,11 @@ def test_selection(run_cli: RunCli, late: Path, options: list[str], status: int)
 def test_json(run_cli: RunCli, late: Path) -> None:
     done = run_cli("scan", "--format", "json", "--statistics", cwd=late)
     document = json.loads(done.stdout)
-    assert (document["schema"], document["version"], document["summary"]["by_rule"]) == ("warpfix-scan", 1, {"WF202": 1})
+    assert (document["schema"], document["version"], document["summary"]["by_rule"]) == (
+        "warpfix-scan",
+        1,
+        {"WF202": 1},
+    )
     (finding,) = document["findings"]
     assert (finding["path"], finding["line"], finding["column"], finding["end_column"]) == ("app.py", 9, 5, 54)
     assert finding["fix"]["applicability"] == "measured"
@@ -106,7 +113,9 @@ def test_sarif(run_cli: RunCli, late: Path) -> None:
 def test_github(run_cli: RunCli, late: Path) -> None:
     done = run_cli("scan", "--format", "github", cwd=late)
     (line,) = done.stdout.splitlines()
-    assert line.startswith("::warning file=app.py,line=9,endLine=9,col=5,endColumn=54,title=WF202 late-module-options::")
+    assert line.startswith(
+        "::warning file=app.py,line=9,endLine=9,col=5,endColumn=54,title=WF202 late-module-options::"
+    )
 
 
 def test_to_a_file(run_cli: RunCli, late: Path, tmp_path: Path) -> None:

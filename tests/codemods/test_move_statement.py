@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-
 from warpfix.codemods.compose import compose
 from warpfix.codemods.move_statement import MoveStatement
 
@@ -50,12 +49,28 @@ MOVED = [
     pytest.param("\ufeffx = 1\na()\nb()\n", 3, 2, "\ufeffx = 1\nb()\na()\n", id="BOM"),
     pytest.param("\fa()\nb()\n", 2, 1, "b()\n\fa()\n", id="form feed"),
     pytest.param("if x:\n\ta()\n\tb()\n", 3, 2, "if x:\n\tb()\n\ta()\n", id="tabs"),
-    pytest.param("try:\n    pass\nfinally:\n    a()\n    b()\n", 5, 4, "try:\n    pass\nfinally:\n    b()\n    a()\n", id="in finally"),
-    pytest.param("#!/usr/bin/env python\na()\nb()\n", 3, 2, "#!/usr/bin/env python\nb()\na()\n", id="shebang stays on top"),
-    pytest.param("# coding: latin-1\na()\nb()\n", 3, 2, "# coding: latin-1\nb()\na()\n", id="the coding cookie stays on top"),
+    pytest.param(
+        "try:\n    pass\nfinally:\n    a()\n    b()\n",
+        5,
+        4,
+        "try:\n    pass\nfinally:\n    b()\n    a()\n",
+        id="in finally",
+    ),
+    pytest.param(
+        "#!/usr/bin/env python\na()\nb()\n", 3, 2, "#!/usr/bin/env python\nb()\na()\n", id="shebang stays on top"
+    ),
+    pytest.param(
+        "# coding: latin-1\na()\nb()\n", 3, 2, "# coding: latin-1\nb()\na()\n", id="the coding cookie stays on top"
+    ),
     pytest.param("@d\ndef f(): pass\na()\n", 3, 1, "a()\n@d\ndef f(): pass\n", id="above a decorated definition"),
     pytest.param('a()\nb("""\n  x\n""")\n', 2, 1, 'b("""\n  x\n""")\na()\n', id="a string of several lines"),
-    pytest.param("a()\nb('ä', '\u2028')\n", 2, 1, "b('ä', '\u2028')\na()\n", id="other characters, and one that only looks like a line end"),
+    pytest.param(
+        "a()\nb('ä', '\u2028')\n",
+        2,
+        1,
+        "b('ä', '\u2028')\na()\n",
+        id="other characters, and one that only looks like a line end",
+    ),
 ]
 
 
@@ -64,7 +79,10 @@ def test_moved(text: str, line: int, before: int, expected: str) -> None:
     result = moved(text, line, before)
     assert result == expected
     ends = ("\r\n", "\n")
-    count = [Counter(part.rstrip("\r\n") for part in value.split(ends[0] if "\r" in value else ends[1])) for value in (text, result)]
+    count = [
+        Counter(part.rstrip("\r\n") for part in value.split(ends[0] if "\r" in value else ends[1]))
+        for value in (text, result)
+    ]
     for counter in count:
         counter.pop("", None)
     assert count[0] == count[1]

@@ -50,7 +50,9 @@ def test_a_nested_repository_is_another_project(tmp_path: Path) -> None:
 
 
 def test_git_ignored_files_are_skipped(tmp_path: Path) -> None:
-    write_files(tmp_path, {".gitignore": "generated/\nlocal.py\n", "app.py": WARP, "generated/a.py": WARP, "local.py": WARP})
+    write_files(
+        tmp_path, {".gitignore": "generated/\nlocal.py\n", "app.py": WARP, "generated/a.py": WARP, "local.py": WARP}
+    )
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (project,) = discover([tmp_path])
     assert [project.relative(path) for path in project.files] == ["app.py"]
@@ -58,7 +60,7 @@ def test_git_ignored_files_are_skipped(tmp_path: Path) -> None:
 
 def test_excluded_by_configuration(tmp_path: Path) -> None:
     sources = {"pyproject.toml": '[tool.warpfix]\nexclude = ["gen", "x/*.py", "deep/er"]\n'}
-    sources |= {name: WARP for name in ("app.py", "gen/a.py", "sub/gen/b.py", "x/c.py", "deep/er/d.py", "deep/e.py")}
+    sources |= dict.fromkeys(("app.py", "gen/a.py", "sub/gen/b.py", "x/c.py", "deep/er/d.py", "deep/e.py"), WARP)
     assert names(tmp_path, sources) == ["app.py", "deep/e.py"]
 
 
@@ -92,7 +94,9 @@ def test_a_path_that_does_not_exist(tmp_path: Path) -> None:
 
 
 def test_installed_code_is_scanned_when_it_is_named_and_not_editable(tmp_path: Path) -> None:
-    site = write_files(tmp_path / "venv" / "lib" / "site-packages", {"pkg/__init__.py": "", "pkg/a.py": WARP, "other/b.py": WARP})
+    site = write_files(
+        tmp_path / "venv" / "lib" / "site-packages", {"pkg/__init__.py": "", "pkg/a.py": WARP, "other/b.py": WARP}
+    )
     (project,) = discover([site / "pkg"])
     assert [project.relative(path) for path in project.files] == ["pkg/__init__.py", "pkg/a.py"]
     assert not project.editable
@@ -105,13 +109,29 @@ MODULES = [
     pytest.param({"pkg/__init__.py": "", "pkg/a.py": WARP}, "pkg/a.py", "pkg.a", id="a package"),
     pytest.param({"pkg/__init__.py": WARP}, "pkg/__init__.py", "pkg", id="the package itself"),
     pytest.param({"src/pkg/__init__.py": "", "src/pkg/a.py": WARP}, "src/pkg/a.py", "pkg.a", id="src layout"),
-    pytest.param({"src/ns/pkg/__init__.py": "", "src/ns/pkg/a.py": WARP}, "src/ns/pkg/a.py", "ns.pkg.a", id="namespace in src"),
+    pytest.param(
+        {"src/ns/pkg/__init__.py": "", "src/ns/pkg/a.py": WARP}, "src/ns/pkg/a.py", "ns.pkg.a", id="namespace in src"
+    ),
     pytest.param({"src/ns/a.py": WARP}, "src/ns/a.py", "ns.a", id="a module in a namespace in src"),
-    pytest.param({"ns/a.py": WARP, "app.py": "import warp\nfrom ns.a import k\n"}, "ns/a.py", "ns.a", id="namespace by its import"),
-    pytest.param({"examples/a.py": WARP, "examples/b.py": "import warp\nimport a\n"}, "examples/a.py", "a", id="scripts in a folder"),
+    pytest.param(
+        {"ns/a.py": WARP, "app.py": "import warp\nfrom ns.a import k\n"},
+        "ns/a.py",
+        "ns.a",
+        id="namespace by its import",
+    ),
+    pytest.param(
+        {"examples/a.py": WARP, "examples/b.py": "import warp\nimport a\n"},
+        "examples/a.py",
+        "a",
+        id="scripts in a folder",
+    ),
     pytest.param({"my-script.py": WARP}, "my-script.py", None, id="no name of a module"),
     pytest.param(
-        {"pyproject.toml": '[tool.setuptools.package-dir]\n"" = "lib"\n', "lib/pkg/__init__.py": "", "lib/pkg/a.py": WARP},
+        {
+            "pyproject.toml": '[tool.setuptools.package-dir]\n"" = "lib"\n',
+            "lib/pkg/__init__.py": "",
+            "lib/pkg/a.py": WARP,
+        },
         "lib/pkg/a.py",
         "pkg.a",
         id="package-dir",
@@ -168,13 +188,20 @@ BAD_FILES = [
     pytest.param(b"import warp\nx = '\xff'\n", "decode", None, id="not UTF-8"),
     pytest.param(b"\xef\xbb\xbf# coding: latin-1\nimport warp\n", "not parsed", None, id="a BOM against a cookie"),
     pytest.param(b"import warp\nx = " + b"(" * 400 + b")" * 400 + b"\n", "not parsed", None, id="nested too deeply"),
-    pytest.param(b"import warp\nx = " + b"+".join([b"1"] * 20000) + b"\n", "too deeply|not parsed", None, id="a sum of 20,000 terms"),
+    pytest.param(
+        b"import warp\nx = " + b"+".join([b"1"] * 20000) + b"\n",
+        "too deeply|not parsed",
+        None,
+        id="a sum of 20,000 terms",
+    ),
     pytest.param(b"import warp\n\tx = 1\n", "not parsed", 2, id="an unexpected indent"),
 ]
 
 
 @pytest.mark.parametrize(("source", "message", "line"), BAD_FILES)
-def test_a_bad_file_is_a_problem_and_the_others_are_indexed(tmp_path: Path, source: bytes, message: str, line: int | None) -> None:
+def test_a_bad_file_is_a_problem_and_the_others_are_indexed(
+    tmp_path: Path, source: bytes, message: str, line: int | None
+) -> None:
     write_files(tmp_path, {"good.py": WARP, "bad.py": source})
     index = build_index(discover([tmp_path])[0])
     assert [Path(path).name for path in index.files] == ["good.py"]
@@ -187,7 +214,10 @@ def test_a_bad_file_is_a_problem_and_the_others_are_indexed(tmp_path: Path, sour
 
 def test_a_long_elif_chain_and_deep_expressions_are_walked(tmp_path: Path) -> None:
     chain = "if x == 0:\n    pass\n" + "".join(f"elif x == {n}:\n    y = {n}\n" for n in range(300))
-    index = index_of(tmp_path, {"app.py": "import warp as wp\nx = 1\n" + chain + "z = " + "-" * 90 + "1\n" + "@wp.kernel\ndef k(): pass\n"})
+    index = index_of(
+        tmp_path,
+        {"app.py": "import warp as wp\nx = 1\n" + chain + "z = " + "-" * 90 + "1\n" + "@wp.kernel\ndef k(): pass\n"},
+    )
     assert index.problems == []
     assert len(index.files[str(tmp_path / "app.py")].constructs) == 1
 
@@ -196,7 +226,9 @@ ODD_FILES = [
     pytest.param("\ufeffimport warp as wp\n@wp.kernel\ndef k(): pass\n".encode(), id="BOM"),
     pytest.param(b"import warp as wp\r\n@wp.kernel\r\ndef k(): pass\r\n", id="CRLF"),
     pytest.param(b"import warp as wp\r@wp.kernel\rdef k(): pass\r", id="CR"),
-    pytest.param(b"# -*- coding: latin-1 -*-\nimport warp as wp\nx = '\xe4'\n@wp.kernel\ndef k(): pass\n", id="Latin-1 cookie"),
+    pytest.param(
+        b"# -*- coding: latin-1 -*-\nimport warp as wp\nx = '\xe4'\n@wp.kernel\ndef k(): pass\n", id="Latin-1 cookie"
+    ),
     pytest.param(b"import warp as wp\n\x0c\n@wp.kernel\ndef k(): pass\n", id="form feed"),
     pytest.param(b"import warp as wp\n@wp.kernel\ndef k(): pass", id="no last line end"),
     pytest.param(b"import warp as wp\nx = '\\d'\n@wp.kernel\ndef k(): pass\n", id="an invalid escape"),
@@ -263,7 +295,12 @@ def test_lowest_warp(tmp_path: Path, sources: dict[str, str], lowest: str | None
 def test_the_command_line_has_the_last_word(tmp_path: Path) -> None:
     assert lowest_warp(tmp_path) == (None, "")
     config = Config(select=("WF1",), ignore=("WF101",)).override(select=("WF2",), ignore=("WF202",), warp_min="1.8")
-    assert (config.select, config.ignore, config.warp_min, config.warp_min_source) == (("WF2",), ("WF101", "WF202"), "1.8", "--warp-min")
+    assert (config.select, config.ignore, config.warp_min, config.warp_min_source) == (
+        ("WF2",),
+        ("WF101", "WF202"),
+        "1.8",
+        "--warp-min",
+    )
     with pytest.raises(WarpfixError, match="not a version"):
         Config().override(warp_min="latest")
 

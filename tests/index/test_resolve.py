@@ -20,10 +20,13 @@ def kernels(tmp_path: Path, sources: dict[str, str], name: str = "app.py") -> li
 
 
 NOT_WARP = [
-    pytest.param("import numba as wp\nimport warp\n\n@wp.kernel\n" + KERNEL, id="another library with the same attribute"),
+    pytest.param(
+        "import numba as wp\nimport warp\n\n@wp.kernel\n" + KERNEL, id="another library with the same attribute"
+    ),
     pytest.param("import warp as wp\n\nwp = object()\n\n@wp.kernel\n" + KERNEL, id="name rebound at module scope"),
     pytest.param(
-        "import warp as wp\n\ndef f(wp):\n    @wp.kernel\n    def k(v: int):\n        pass\n", id="parameter shadows the import"
+        "import warp as wp\n\ndef f(wp):\n    @wp.kernel\n    def k(v: int):\n        pass\n",
+        id="parameter shadows the import",
     ),
     pytest.param(
         "import warp as wp\n\ndef f():\n    wp = make()\n    @wp.kernel\n    def k(v: int):\n        pass\n",
@@ -39,7 +42,9 @@ NOT_WARP = [
         id="class scope is not seen from a method",
     ),
     pytest.param("import warp.utils as wp\n\n@wp.nothing\n" + KERNEL, id="an attribute that is no kernel"),
-    pytest.param("from warpcore import kernel\nimport warp\n@kernel\n" + KERNEL, id="a package whose name begins with warp"),
+    pytest.param(
+        "from warpcore import kernel\nimport warp\n@kernel\n" + KERNEL, id="a package whose name begins with warp"
+    ),
     pytest.param("import warp as wp\n\n@wp.func\n" + KERNEL, id="a function is no kernel"),
     pytest.param("'''\nimport warp as wp\n@wp.kernel\ndef k(): pass\n'''\n", id="inside a docstring"),
     pytest.param("import warp as wp\n@wp.kernel\nclass k: pass\n", id="a class is no kernel"),
@@ -56,7 +61,9 @@ WARP = [
     pytest.param("import warp\n\n@warp.kernel\n" + KERNEL, id="import warp"),
     pytest.param("import warp as wp\n\n@wp.kernel\n" + KERNEL, id="import warp as wp"),
     pytest.param("from warp import kernel\n\n@kernel\n" + KERNEL, id="from warp import kernel"),
-    pytest.param("from warp import kernel as k_\n\n@k_(enable_backward=False)\n" + KERNEL, id="from warp import kernel as"),
+    pytest.param(
+        "from warp import kernel as k_\n\n@k_(enable_backward=False)\n" + KERNEL, id="from warp import kernel as"
+    ),
     pytest.param("from warp import *\n\n@kernel\n" + KERNEL, id="from warp import *"),
     pytest.param("import warp as wp\n\n@wp.kernel()\n" + KERNEL, id="called without arguments"),
     pytest.param("import warp.context\n\n@warp.context.kernel\n" + KERNEL, id="warp.context"),
@@ -78,15 +85,18 @@ WARP = [
         id="TYPE_CHECKING with a lazy module",
     ),
     pytest.param("import importlib\nwp = importlib.import_module('warp')\n\n@wp.kernel\n" + KERNEL, id="import_module"),
-    pytest.param(
-        "import warp as wp\n\n@wp.kernel\n@other\n" + KERNEL, id="among other decorators"
-    ),
+    pytest.param("import warp as wp\n\n@wp.kernel\n@other\n" + KERNEL, id="among other decorators"),
     pytest.param("import warp as wp\n@wp . kernel\n" + KERNEL, id="blanks around the dot"),
     pytest.param("import os; import warp as wp\n\n@wp.kernel\n" + KERNEL, id="second import of a line"),
     pytest.param("import warp as wp\ndef k(v: int): pass\nk2 = wp.kernel(k)\n", id="wp.kernel(f)"),
-    pytest.param("import warp as wp\ndef k(v: int): pass\nk2 = wp.kernel(enable_backward=False)(k)\n", id="wp.kernel(...)(f)"),
+    pytest.param(
+        "import warp as wp\ndef k(v: int): pass\nk2 = wp.kernel(enable_backward=False)(k)\n", id="wp.kernel(...)(f)"
+    ),
     pytest.param("import warp as wp\ndef k(v: int): pass\nk2 = wp.Kernel(k, key='x')\n", id="wp.Kernel(f)"),
-    pytest.param("import warp as wp\nclass C:\n    @staticmethod\n    @wp.kernel\n    def k(v: int): pass\n", id="in a class body"),
+    pytest.param(
+        "import warp as wp\nclass C:\n    @staticmethod\n    @wp.kernel\n    def k(v: int): pass\n",
+        id="in a class body",
+    ),
     pytest.param("if True:\n    import warp as wp\n    @wp.kernel\n    def k(v: int): pass\n", id="under a condition"),
 ]
 
@@ -102,10 +112,15 @@ def test_warp(tmp_path: Path, source: str) -> None:
 
 
 THROUGH_THE_PROJECT = [
-    pytest.param({"common.py": "import warp as wp\n", "app.py": "from common import *\n@wp.kernel\n" + KERNEL}, id="star"),
-    pytest.param({"common.py": "import warp as wp\n", "app.py": "from common import wp\n@wp.kernel\n" + KERNEL}, id="re-export"),
     pytest.param(
-        {"common.py": "import warp as wp\n", "app.py": "import common as c\n@c.wp.kernel\n" + KERNEL}, id="attribute of a module"
+        {"common.py": "import warp as wp\n", "app.py": "from common import *\n@wp.kernel\n" + KERNEL}, id="star"
+    ),
+    pytest.param(
+        {"common.py": "import warp as wp\n", "app.py": "from common import wp\n@wp.kernel\n" + KERNEL}, id="re-export"
+    ),
+    pytest.param(
+        {"common.py": "import warp as wp\n", "app.py": "import common as c\n@c.wp.kernel\n" + KERNEL},
+        id="attribute of a module",
     ),
     pytest.param(
         {
@@ -117,11 +132,16 @@ THROUGH_THE_PROJECT = [
         id="two modules on the way, renamed in each",
     ),
     pytest.param(
-        {"p/__init__.py": "from .c import *\n", "p/c.py": "import warp as wp\n", "app.py": "from p import wp\n@wp.kernel\n" + KERNEL},
+        {
+            "p/__init__.py": "from .c import *\n",
+            "p/c.py": "import warp as wp\n",
+            "app.py": "from p import wp\n@wp.kernel\n" + KERNEL,
+        },
         id="star in a package, then a name",
     ),
     pytest.param(
-        {"c.py": "from app import *\nimport warp as wp\n", "app.py": "from c import *\n@wp.kernel\n" + KERNEL}, id="stars in a circle"
+        {"c.py": "from app import *\nimport warp as wp\n", "app.py": "from c import *\n@wp.kernel\n" + KERNEL},
+        id="stars in a circle",
     ),
 ]
 
@@ -154,7 +174,10 @@ def test_not_warp_through_the_project(tmp_path: Path, sources: dict[str, str]) -
 
 WRAPPERS = [
     pytest.param(
-        "def deco(f):\n    return wp.kernel(f)\n", "@deco", ModuleChoice.DEFAULT, id="plain wrapper: the module of the function"
+        "def deco(f):\n    return wp.kernel(f)\n",
+        "@deco",
+        ModuleChoice.DEFAULT,
+        id="plain wrapper: the module of the function",
     ),
     pytest.param(
         "def deco(f):\n    return wp.kernel(f, module='unique')\n", "@deco", ModuleChoice.UNIQUE, id="unique inside"
@@ -166,7 +189,10 @@ WRAPPERS = [
         id="renamed function",
     ),
     pytest.param(
-        "def deco(f, **kw):\n    return wp.kernel(f, **kw)\n", "@deco", ModuleChoice.UNKNOWN, id="options hidden in stars"
+        "def deco(f, **kw):\n    return wp.kernel(f, **kw)\n",
+        "@deco",
+        ModuleChoice.UNKNOWN,
+        id="options hidden in stars",
     ),
     pytest.param(
         "def deco(module='unique'):\n    return lambda f: wp.kernel(f, module=module)\n",
@@ -187,14 +213,20 @@ WRAPPERS = [
         id="two ways to make it",
     ),
     pytest.param(
-        "import functools\ndeco = functools.partial(wp.kernel, module='unique')\n", "@deco", ModuleChoice.UNIQUE, id="partial"
+        "import functools\ndeco = functools.partial(wp.kernel, module='unique')\n",
+        "@deco",
+        ModuleChoice.UNIQUE,
+        id="partial",
     ),
 ]
 
 
 @pytest.mark.parametrize(("wrapper", "use", "choice"), WRAPPERS)
 def test_wrapper_decorators(tmp_path: Path, wrapper: str, use: str, choice: ModuleChoice) -> None:
-    index = index_of(tmp_path, {"w.py": "import warp as wp\nDEBUG = 0\n" + wrapper, "app.py": f"from w import deco\n{use}\n" + KERNEL})
+    index = index_of(
+        tmp_path,
+        {"w.py": "import warp as wp\nDEBUG = 0\n" + wrapper, "app.py": f"from w import deco\n{use}\n" + KERNEL},
+    )
     (construct,) = index.files[str(tmp_path / "app.py")].constructs
     assert (construct.module_choice, construct.via_wrapper) == (choice, "w.deco")
 
@@ -274,22 +306,34 @@ def test_launch_targets(tmp_path: Path, code: str, target: str | None) -> None:
 
 OPTIONS = [
     pytest.param("wp.config.enable_backward = False", ("config", ["enable_backward"], None, False), id="config"),
-    pytest.param("from warp import config as c\nc.lineinfo = True", ("config", ["lineinfo"], None, False), id="config renamed"),
+    pytest.param(
+        "from warp import config as c\nc.lineinfo = True", ("config", ["lineinfo"], None, False), id="config renamed"
+    ),
     pytest.param("setattr(wp.config, 'mode', 'debug')", ("config", ["mode"], None, False), id="setattr"),
     pytest.param("setattr(wp.config, name, 1)", ("config", [], None, True), id="setattr of something"),
     pytest.param("wp.set_module_options({'a': 1})", ("set_module_options", ["a"], "app", False), id="own module"),
     pytest.param("wp.set_module_options(dict(a=1))", ("set_module_options", ["a"], "app", False), id="dict call"),
     pytest.param("wp.set_module_options(options={'a': 1})", ("set_module_options", ["a"], "app", False), id="keyword"),
-    pytest.param("wp.set_module_options({'a': 1}, module='m')", ("set_module_options", ["a"], "m", False), id="by name"),
-    pytest.param("wp.set_module_options({'a': 1}, lib)", ("set_module_options", ["a"], "lib", False), id="a Python module"),
-    pytest.param("wp.set_module_options({'a': 1}, f())", ("set_module_options", ["a"], None, True), id="unknown module"),
+    pytest.param(
+        "wp.set_module_options({'a': 1}, module='m')", ("set_module_options", ["a"], "m", False), id="by name"
+    ),
+    pytest.param(
+        "wp.set_module_options({'a': 1}, lib)", ("set_module_options", ["a"], "lib", False), id="a Python module"
+    ),
+    pytest.param(
+        "wp.set_module_options({'a': 1}, f())", ("set_module_options", ["a"], None, True), id="unknown module"
+    ),
     pytest.param("wp.set_module_options(OPTS)", ("set_module_options", ["b"], "app", False), id="a constant dict"),
-    pytest.param("wp.set_module_options({**x})", ("set_module_options", [], "app", True), id="a dict that can't be read"),
+    pytest.param(
+        "wp.set_module_options({**x})", ("set_module_options", [], "app", True), id="a dict that can't be read"
+    ),
     pytest.param("wp.get_module('m').options['a'] = 1", ("options", ["a"], "m", False), id="item of options"),
     pytest.param("wp.get_module(__name__).options['a'] = 1", ("options", ["a"], "app", False), id="own name"),
     pytest.param("wp.get_module('m').options.update({'a': 1})", ("options", ["a"], "m", False), id="update"),
     pytest.param("wp.get_module('m').options.update(a=1)", ("options", ["a"], "m", False), id="update by keyword"),
-    pytest.param("m = wp.get_module('m')\nm.options['a'] = 1", ("options", ["a"], "m", False), id="module in a variable"),
+    pytest.param(
+        "m = wp.get_module('m')\nm.options['a'] = 1", ("options", ["a"], "m", False), id="module in a variable"
+    ),
     pytest.param("o = wp.get_module('m').options\no['a'] = 1", ("options", ["a"], "m", False), id="dict in a variable"),
     pytest.param("k.module.options['a'] = 1", ("options", ["a"], "app", False), id="module of a kernel"),
 ]
@@ -297,7 +341,9 @@ OPTIONS = [
 
 @pytest.mark.parametrize(("code", "expected"), OPTIONS)
 def test_option_writes(tmp_path: Path, code: str, expected: tuple[str, list[str], str | None, bool]) -> None:
-    source = f"import warp as wp\nimport lib\nOPTS = {{'b': 2}}\nname = x = input()\n@wp.kernel\ndef k(): pass\n{code}\n"
+    source = (
+        f"import warp as wp\nimport lib\nOPTS = {{'b': 2}}\nname = x = input()\n@wp.kernel\ndef k(): pass\n{code}\n"
+    )
     index = index_of(tmp_path, {"app.py": source, "lib.py": "import warp\n"})
     (found,) = index.files[str(tmp_path / "app.py")].option_sets
     assert (found.via, list(found.options), found.target_module, found.dynamic) == expected
@@ -346,7 +392,10 @@ def test_references_in_every_file(tmp_path: Path) -> None:
             "app.py": "import warp\nimport lib\nprint(lib.SIZE)\nfrom lib import SIZE as s\nprint(s)\n",
         },
     )
-    found = [(Path(item.file.path).name, item.node.lineno, type(item.node.ctx).__name__) for item in index.references("lib.SIZE")]
+    found = [
+        (Path(item.file.path).name, item.node.lineno, type(item.node.ctx).__name__)
+        for item in index.references("lib.SIZE")
+    ]
     assert found == [("app.py", 3, "Load"), ("app.py", 5, "Load"), ("lib.py", 2, "Store"), ("lib.py", 7, "Store")]
     assert index.files[str(tmp_path / "lib.py")].global_writes == {"SIZE"}
 

@@ -15,7 +15,11 @@ MAIN = 'if __name__ == "__main__":\n    flow.run(None)\n'
 
 
 def found(tmp_path: Path, app: str, **files: str) -> list[Finding]:
-    sources = {"flow.py": KERNELS, **{name.replace("__", "/") + ".py": text for name, text in files.items()}, "app.py": app}
+    sources = {
+        "flow.py": KERNELS,
+        **{name.replace("__", "/") + ".py": text for name, text in files.items()},
+        "app.py": app,
+    }
     return [item for item in findings_of(tmp_path, sources) if item.code == "WF201"]
 
 
@@ -29,9 +33,13 @@ SILENT = [
     pytest.param(f"import warp as wp\nimport lazy\n{SET}\nlazy.make()\n", id="kernels that are made later"),
     pytest.param("import warp as wp\nimport flow\nwp.config.enable_backward = True\n", id="the default"),
     pytest.param("import warp as wp\nimport flow\nwp.config.log_level = 10\n", id="logging"),
-    pytest.param("import warp as wp\nimport flow\nwp.config.verbose = True\nwp.config.quiet = True\n", id="removed logging"),
+    pytest.param(
+        "import warp as wp\nimport flow\nwp.config.verbose = True\nwp.config.quiet = True\n", id="removed logging"
+    ),
     pytest.param("import warp as wp\nimport flow\nwp.config.kernel_cache_dir = '/x'\n", id="a path"),
-    pytest.param("import warp as wp\nimport flow\nwp.config.print_launches = True\n", id="a setting that is read at use"),
+    pytest.param(
+        "import warp as wp\nimport flow\nwp.config.print_launches = True\n", id="a setting that is read at use"
+    ),
     pytest.param("import warp as wp\nimport flow\nwp.config.fast_math = True\n", id="a name that is no setting"),
     pytest.param("import warp as wp\nimport flow\nwp.config.enable_cpu_blocks = True\n", id="read at use"),
     pytest.param("import warp as wp\nimport flow\nwp.config.mode = 'debug'\n", id="hash-time, before any launch"),
@@ -44,15 +52,30 @@ SILENT = [
         id="save and restore",
     ),
     pytest.param(
-        f"import warp as wp\nimport flow\nclass C:\n    def __init__(self):\n        {SET}\n", id="a method: who calls it when is not known"
+        f"import warp as wp\nimport flow\nclass C:\n    def __init__(self):\n        {SET}\n",
+        id="a method: who calls it when is not known",
     ),
-    pytest.param(f"import warp as wp\nimport setter\nimport flow\n{MAIN}", id="a function that is called at import, in a library"),
-    pytest.param(f"import warp as wp\ndef f():\n    {SET}\n    import flow\n    flow.run(None)\nf()\n", id="import in the function, below"),
-    pytest.param(f"import warp as wp\nif __name__ == '__main__':\n    {SET}\n    import flow\n", id="import under the guard, below"),
-    pytest.param(f"from typing import TYPE_CHECKING\nimport warp as wp\nif TYPE_CHECKING:\n    import flow\n{SET}\n", id="import for type checkers"),
+    pytest.param(
+        f"import warp as wp\nimport setter\nimport flow\n{MAIN}", id="a function that is called at import, in a library"
+    ),
+    pytest.param(
+        f"import warp as wp\ndef f():\n    {SET}\n    import flow\n    flow.run(None)\nf()\n",
+        id="import in the function, below",
+    ),
+    pytest.param(
+        f"import warp as wp\nif __name__ == '__main__':\n    {SET}\n    import flow\n",
+        id="import under the guard, below",
+    ),
+    pytest.param(
+        f"from typing import TYPE_CHECKING\nimport warp as wp\nif TYPE_CHECKING:\n    import flow\n{SET}\n",
+        id="import for type checkers",
+    ),
     pytest.param(f"import warp as wp\n{SET}\nimport flow\n{SET}\n", id="the same value again"),
-    pytest.param(f"import warp as wp\nimport flow\nother.config.enable_backward = False\n", id="another config"),
-    pytest.param("import warp as wp\nimport flow\ndef f(wp):\n    wp.config.enable_backward = False\n", id="a parameter called wp"),
+    pytest.param("import warp as wp\nimport flow\nother.config.enable_backward = False\n", id="another config"),
+    pytest.param(
+        "import warp as wp\nimport flow\ndef f(wp):\n    wp.config.enable_backward = False\n",
+        id="a parameter called wp",
+    ),
     pytest.param("import warp as wp\nimport flow\nwp.config.enable_backward == False\n", id="a comparison"),
 ]
 
@@ -72,13 +95,36 @@ def test_silent(tmp_path: Path, app: str) -> None:
 
 
 REPORTED = [
-    pytest.param(f"import flow\nimport warp as wp\n{SET}\n{MAIN}", "bound only below", id="warp is imported below the kernels"),
-    pytest.param(f"import warp as wp\nimport flow\nif wp:\n    {SET}\n{MAIN}", "block or function", id="under a condition"),
-    pytest.param(f"import warp as wp\nimport flow\ndef main():\n    {SET}\n    flow.run(None)\nif __name__ == '__main__':\n    main()\n", "block or function", id="in main()"),
-    pytest.param(f"import warp as wp\nimport flow\nif __name__ == '__main__':\n    {SET}\n    flow.run(None)\n", "block or function", id="under the main guard"),
-    pytest.param("import warp as wp\nimport flow\nwp.config.max_unroll = 2 * 4\n" + MAIN, "literal", id="a computed value"),
-    pytest.param("import warp as wp\nimport flow\nprint(wp.config.lineinfo)\nwp.config.lineinfo = True\n" + MAIN, "reads or sets", id="read in between"),
-    pytest.param("import warp as wp\nimport sys\nimport flow\nif len(sys.argv) > 9:\n    sys.exit()\nwp.config.lineinfo = True\n" + MAIN, "may end the program", id="an exit in between"),
+    pytest.param(
+        f"import flow\nimport warp as wp\n{SET}\n{MAIN}", "bound only below", id="warp is imported below the kernels"
+    ),
+    pytest.param(
+        f"import warp as wp\nimport flow\nif wp:\n    {SET}\n{MAIN}", "block or function", id="under a condition"
+    ),
+    pytest.param(
+        f"import warp as wp\nimport flow\ndef main():\n    {SET}\n    flow.run(None)\nif __name__ == '__main__':\n    main()\n",
+        "block or function",
+        id="in main()",
+    ),
+    pytest.param(
+        f"import warp as wp\nimport flow\nif __name__ == '__main__':\n    {SET}\n    flow.run(None)\n",
+        "block or function",
+        id="under the main guard",
+    ),
+    pytest.param(
+        "import warp as wp\nimport flow\nwp.config.max_unroll = 2 * 4\n" + MAIN, "literal", id="a computed value"
+    ),
+    pytest.param(
+        "import warp as wp\nimport flow\nprint(wp.config.lineinfo)\nwp.config.lineinfo = True\n" + MAIN,
+        "reads or sets",
+        id="read in between",
+    ),
+    pytest.param(
+        "import warp as wp\nimport sys\nimport flow\nif len(sys.argv) > 9:\n    sys.exit()\nwp.config.lineinfo = True\n"
+        + MAIN,
+        "may end the program",
+        id="an exit in between",
+    ),
     pytest.param(f"import warp as wp\nimport flow\nx = 1; {SET}\n{MAIN}", "shares a line", id="shares its line"),
 ]
 
@@ -103,7 +149,9 @@ def test_library_code_is_only_reported(tmp_path: Path) -> None:
 
 MOVED = [
     pytest.param(
-        f"import warp as wp\nimport flow\n{SET}\n{MAIN}", f"import warp as wp\n{SET}\nimport flow\n{MAIN}", id="above the import that it misses"
+        f"import warp as wp\nimport flow\n{SET}\n{MAIN}",
+        f"import warp as wp\n{SET}\nimport flow\n{MAIN}",
+        id="above the import that it misses",
     ),
     pytest.param(
         f"import numpy\nimport warp as wp\n\nimport other\nimport flow\n\n# Never differentiated.\n{SET}\n\n{MAIN}",

@@ -41,7 +41,9 @@ def body(*lines: str, head: str = "def main(v):") -> str:
 SILENT = [
     pytest.param(LATE + "\n" + body(LAUNCH), id="at import, before everything"),
     pytest.param(body(LATE, LAUNCH), id="before the launch"),
-    pytest.param(body("wp.launch(alone, dim=8, inputs=[v])", LATE, LAUNCH), id="after the launch of a unique kernel only"),
+    pytest.param(
+        body("wp.launch(alone, dim=8, inputs=[v])", LATE, LAUNCH), id="after the launch of a unique kernel only"
+    ),
     pytest.param(body("wp.launch(first, dim=0, inputs=[v])", LATE, LAUNCH), id="a launch over nothing loads nothing"),
     pytest.param(body("if v:", "    " + LAUNCH, LATE), id="the launch depends on a condition"),
     pytest.param(body(LAUNCH, "if v:", "    " + LATE), id="the options depend on a condition"),
@@ -49,10 +51,12 @@ SILENT = [
     pytest.param(body("def go():", "    " + LAUNCH, LATE), id="the launch stands in a function that is not called"),
     pytest.param(body(LAUNCH, "try:", "    " + LATE, "finally:", "    pass"), id="try/finally"),
     pytest.param(
-        body("old = wp.get_module_options()['enable_backward']", LAUNCH, LATE, LAUNCH), id="what it was is kept, to put it back"
+        body("old = wp.get_module_options()['enable_backward']", LAUNCH, LATE, LAUNCH),
+        id="what it was is kept, to put it back",
     ),
     pytest.param(
-        body(LAUNCH, LATE, LAUNCH, 'wp.set_module_options({"enable_backward": True})'), id="set again further down: for a while"
+        body(LAUNCH, LATE, LAUNCH, 'wp.set_module_options({"enable_backward": True})'),
+        id="set again further down: for a while",
     ),
     pytest.param(
         body('wp.set_module_options({"enable_backward": True})', LAUNCH, LATE, LAUNCH), id="switched between launches"
@@ -60,23 +64,36 @@ SILENT = [
     pytest.param(LATE + "\n" + body(LAUNCH, LATE, LAUNCH), id="the same value again after load"),
     pytest.param(body(LATE, LAUNCH, LATE, LAUNCH), id="the same value again in the block"),
     pytest.param(body(LAUNCH, 'wp.set_module_options({"enable_backward": True})'), id="the default again"),
-    pytest.param(body(LAUNCH, 'wp.set_module_options({"fast_math": False, "max_unroll": 16})'), id="several defaults again"),
+    pytest.param(
+        body(LAUNCH, 'wp.set_module_options({"fast_math": False, "max_unroll": 16})'), id="several defaults again"
+    ),
     pytest.param(
         "import contextlib\n@contextlib.contextmanager\n" + body(LAUNCH, LATE, "yield"), id="a context manager"
     ),
     pytest.param(
-        "class Fast:\n    def __enter__(self):\n        wp.launch(first, dim=1, inputs=[])\n        " + LATE + "\n", id="__enter__"
+        "class Fast:\n    def __enter__(self):\n        wp.launch(first, dim=1, inputs=[])\n        " + LATE + "\n",
+        id="__enter__",
     ),
     pytest.param(
-        body(LAUNCH, "if wp.get_module('app').options['fast_math']:", "    pass", LATE), id="reads an option: only if different"
+        body(LAUNCH, "if wp.get_module('app').options['fast_math']:", "    pass", LATE),
+        id="reads an option: only if different",
     ),
     pytest.param(body(LAUNCH, "other.set_module_options({'enable_backward': False})"), id="another library"),
-    pytest.param(body(LAUNCH, "wp.set_module_options({'enable_backward': False}, module=choose())"), id="unknown target"),
-    pytest.param(body(LAUNCH, "wp.set_module_options({'enable_backward': False}, module='newton.solvers')"), id="another package"),
+    pytest.param(
+        body(LAUNCH, "wp.set_module_options({'enable_backward': False}, module=choose())"), id="unknown target"
+    ),
+    pytest.param(
+        body(LAUNCH, "wp.set_module_options({'enable_backward': False}, module='newton.solvers')"), id="another package"
+    ),
     pytest.param(body(LAUNCH, "wp.set_module_options(OPTIONS)"), id="options that can't be read"),
-    pytest.param("def make(x):\n    " + LATE + "\n    return x\nmake(1)\n" + body(LAUNCH), id="a function that is called at import"),
+    pytest.param(
+        "def make(x):\n    " + LATE + "\n    return x\nmake(1)\n" + body(LAUNCH),
+        id="a function that is called at import",
+    ),
     pytest.param(body(LAUNCH, "pyglet.options['debug'] = True"), id="options of another library"),
-    pytest.param(body("for x in v:", "    if x:", "        " + LAUNCH, LATE), id="a launch under a condition in a loop"),
+    pytest.param(
+        body("for x in v:", "    if x:", "        " + LAUNCH, LATE), id="a launch under a condition in a loop"
+    ),
     pytest.param(body("if not v:", "    return", "x = 1", LATE, LAUNCH), id="an early return and no launch"),
     pytest.param(body(LAUNCH, "wp.config.enable_backward = False"), id="wp.config is another rule"),
     pytest.param(body("launch(first, dim=1)", LATE), id="a launch that is not Warp's"),
@@ -92,17 +109,31 @@ def test_silent(tmp_path: Path, source: str) -> None:
 
 
 REPORTED = [
-    pytest.param(body(LAUNCH, "x = 3", "wp.set_module_options({'enable_backward': bool(x)})"), "literal", id="a computed value"),
-    pytest.param(body(LAUNCH, "wp.get_module('app').options['enable_backward'] = False"), "never acted", id="into the dict: ignored"),
-    pytest.param(body(LAUNCH, "wp.get_module('app').options.update(enable_backward=False)"), "never acted", id="update of the dict"),
-    pytest.param(body(LAUNCH, "wp.set_module_options({'enable_backwards': False})"), "no option of Warp", id="a misspelt option"),
+    pytest.param(
+        body(LAUNCH, "x = 3", "wp.set_module_options({'enable_backward': bool(x)})"), "literal", id="a computed value"
+    ),
+    pytest.param(
+        body(LAUNCH, "wp.get_module('app').options['enable_backward'] = False"),
+        "never acted",
+        id="into the dict: ignored",
+    ),
+    pytest.param(
+        body(LAUNCH, "wp.get_module('app').options.update(enable_backward=False)"),
+        "never acted",
+        id="update of the dict",
+    ),
+    pytest.param(
+        body(LAUNCH, "wp.set_module_options({'enable_backwards': False})"), "no option of Warp", id="a misspelt option"
+    ),
     pytest.param(body(LAUNCH, "if not v:", "    return", LATE), "may leave", id="a return in between"),
     pytest.param(body(LAUNCH, "import warp as wp", LATE), "bound between", id="its name is bound in between"),
     pytest.param(body(LAUNCH, "x = wp.config.mode", LATE), "reads module options", id="the config is read in between"),
     pytest.param(body(LAUNCH, "x = 1; " + LATE), "shares a line", id="shares its line"),
     pytest.param(body(LAUNCH + "; x = 1", LATE), "shares a line", id="the launch shares its line"),
     pytest.param(
-        'wp.set_module_options({"enable_backward": True})\n' + body(LAUNCH, LATE), "also set to another value", id="set otherwise at import"
+        'wp.set_module_options({"enable_backward": True})\n' + body(LAUNCH, LATE),
+        "also set to another value",
+        id="set otherwise at import",
     ),
     pytest.param(
         body(LAUNCH, LATE) + body('wp.set_module_options({"enable_backward": True})', head="def other():"),
@@ -110,7 +141,9 @@ REPORTED = [
         id="set otherwise elsewhere",
     ),
     pytest.param(
-        "def configure():\n    print('now')\n    " + LATE + "\n" + body(LAUNCH, "configure()"), "more than set options", id="a function with another effect"
+        "def configure():\n    print('now')\n    " + LATE + "\n" + body(LAUNCH, "configure()"),
+        "more than set options",
+        id="a function with another effect",
     ),
 ]
 
@@ -132,22 +165,42 @@ def test_an_option_that_reaches_no_kernel_is_only_reported(tmp_path: Path) -> No
 MOVED = [
     pytest.param(body(LAUNCH, LATE), body(LATE, LAUNCH), Applicability.MEASURED, id="after the launch"),
     pytest.param(
-        body("x = wp.zeros(8)", LAUNCH, "y = 1", LATE, LAUNCH), body("x = wp.zeros(8)", LATE, LAUNCH, "y = 1", LAUNCH), Applicability.MEASURED,
+        body("x = wp.zeros(8)", LAUNCH, "y = 1", LATE, LAUNCH),
+        body("x = wp.zeros(8)", LATE, LAUNCH, "y = 1", LAUNCH),
+        Applicability.MEASURED,
         id="the latest place before the load, not the top",
     ),
     pytest.param(
-        body(LAUNCH, "# why", LATE + "  # now", "x = 1"), body("# why", LATE + "  # now", LAUNCH, "x = 1"), Applicability.MEASURED, id="comments go along"
+        body(LAUNCH, "# why", LATE + "  # now", "x = 1"),
+        body("# why", LATE + "  # now", LAUNCH, "x = 1"),
+        Applicability.MEASURED,
+        id="comments go along",
     ),
     pytest.param(
-        body("for _ in range(3):", "    " + LAUNCH, LATE), body(LATE, "for _ in range(3):", "    " + LAUNCH), Applicability.MEASURED, id="after a loop that launches"
+        body("for _ in range(3):", "    " + LAUNCH, LATE),
+        body(LATE, "for _ in range(3):", "    " + LAUNCH),
+        Applicability.MEASURED,
+        id="after a loop that launches",
     ),
     pytest.param(
-        body("with wp.ScopedTimer('x'):", "    " + LAUNCH, LATE), body(LATE, "with wp.ScopedTimer('x'):", "    " + LAUNCH), Applicability.MEASURED, id="after a with that launches"
+        body("with wp.ScopedTimer('x'):", "    " + LAUNCH, LATE),
+        body(LATE, "with wp.ScopedTimer('x'):", "    " + LAUNCH),
+        Applicability.MEASURED,
+        id="after a with that launches",
     ),
-    pytest.param(body("wp.force_load()", LATE), body(LATE, "wp.force_load()"), Applicability.MEASURED, id="after force_load"),
-    pytest.param(body("wp.load_module()", LATE), body(LATE, "wp.load_module()"), Applicability.MEASURED, id="after load_module of its own"),
     pytest.param(
-        "def go(v):\n    " + LAUNCH + "\n" + body("go(v)", LATE), "def go(v):\n    " + LAUNCH + "\n" + body(LATE, "go(v)"), Applicability.MEASURED,
+        body("wp.force_load()", LATE), body(LATE, "wp.force_load()"), Applicability.MEASURED, id="after force_load"
+    ),
+    pytest.param(
+        body("wp.load_module()", LATE),
+        body(LATE, "wp.load_module()"),
+        Applicability.MEASURED,
+        id="after load_module of its own",
+    ),
+    pytest.param(
+        "def go(v):\n    " + LAUNCH + "\n" + body("go(v)", LATE),
+        "def go(v):\n    " + LAUNCH + "\n" + body(LATE, "go(v)"),
+        Applicability.MEASURED,
         id="after a function that launches",
     ),
     pytest.param(
@@ -169,7 +222,10 @@ MOVED = [
         id="above a call that may load it",
     ),
     pytest.param(
-        body(LAUNCH, "wp.set_module_options({'fast_math': True})"), body("wp.set_module_options({'fast_math': True})", LAUNCH), Applicability.ASK, id="numerics: ask"
+        body(LAUNCH, "wp.set_module_options({'fast_math': True})"),
+        body("wp.set_module_options({'fast_math': True})", LAUNCH),
+        Applicability.ASK,
+        id="numerics: ask",
     ),
     pytest.param(
         body(LAUNCH, "wp.set_module_options({'enable_backward': False, 'max_unroll': 4})"),
@@ -209,7 +265,9 @@ def test_the_fix_names_the_kernels_that_must_have_no_adjoint_launched(tmp_path: 
 
 def test_options_of_another_file_by_a_call(tmp_path: Path) -> None:
     library = HEAD + "def configure():\n    " + LATE + "\ndef run(v):\n    " + LAUNCH + "\n"
-    (finding,) = found(tmp_path, "import lib\ndef main(v):\n    lib.run(v)\n    lib.configure()\n", "import warp\n", lib=library)
+    (finding,) = found(
+        tmp_path, "import lib\ndef main(v):\n    lib.run(v)\n    lib.configure()\n", "import warp\n", lib=library
+    )
     assert finding.fix is not None
     assert finding.line == 5
     assert "lib.py" in finding.message

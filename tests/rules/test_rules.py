@@ -65,7 +65,9 @@ def test_a_rule_is_found_by_code_and_slug(name: str) -> None:
     assert find_rule(name).code == "WF202"
 
 
-@pytest.mark.parametrize("config", [Config(select=("WF9",)), Config(ignore=("nothing",)), Config(per_file_ignores={"*": ("x",)})])
+@pytest.mark.parametrize(
+    "config", [Config(select=("WF9",)), Config(ignore=("nothing",)), Config(per_file_ignores={"*": ("x",)})]
+)
 def test_an_unknown_rule_is_an_error(config: Config) -> None:
     with pytest.raises(WarpfixError, match="no rule is called"):
         selected_rules(config)
@@ -126,17 +128,27 @@ def test_per_file_ignores(tmp_path: Path) -> None:
 
 def test_tests_and_vendored_files_are_left_out_by_default(tmp_path: Path) -> None:
     text = LATE.replace("MARK", "")
-    sources = {"tests/test_a.py": text, "a_test.py": text, "vendor/b.py": text, "third_party/c.py": text, "app.py": text}
+    sources = {
+        "tests/test_a.py": text,
+        "a_test.py": text,
+        "vendor/b.py": text,
+        "third_party/c.py": text,
+        "app.py": text,
+    }
     assert [Path(item.path).name for item in findings_of(tmp_path, sources)] == ["app.py"]
     with_tests = findings_of(tmp_path, sources, include_tests=True)
     assert [Path(item.path).name for item in with_tests] == ["a_test.py", "app.py", "test_a.py"]
 
 
 def test_findings_of_installed_code_have_no_fix(tmp_path: Path) -> None:
-    site = write_files(tmp_path / "lib" / "site-packages" / "pkg", {"__init__.py": "", "app.py": LATE.replace("MARK", "")})
+    site = write_files(
+        tmp_path / "lib" / "site-packages" / "pkg", {"__init__.py": "", "app.py": LATE.replace("MARK", "")}
+    )
     (project,) = discover([site])
     findings, _ = run_rules(build_index(project), project.config)
-    assert [(item.code, item.fix, "never edited" in (item.declined or "")) for item in findings] == [("WF202", None, True)]
+    assert [(item.code, item.fix, "never edited" in (item.declined or "")) for item in findings] == [
+        ("WF202", None, True)
+    ]
 
 
 def test_a_rule_that_raises_loses_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,11 +181,39 @@ def profile_of(app: Path, *, effect: str = "rebuilt", cause_line: int = 9, ran: 
 
     def load(number: int, line: int) -> Load:
         cause = Cause("option" if number else "first-load", "", SourceLine(str(app), line))
-        return Load(number, "app", f"h{number}", "cpu", "cpu", 1, "compiled", 0.0, 1500.0, {}, 1, (kernel,), {}, 10, 0, cause, None)
+        return Load(
+            number,
+            "app",
+            f"h{number}",
+            "cpu",
+            "cpu",
+            1,
+            "compiled",
+            0.0,
+            1500.0,
+            {},
+            1,
+            (kernel,),
+            {},
+            10,
+            0,
+            cause,
+            None,
+        )
 
-    writes = (OptionWrite("set_module_options", "app", "enable_backward", True, False, SourceLine(str(app), 9), 1.0, effect),)
+    writes = (
+        OptionWrite("set_module_options", "app", "enable_backward", True, False, SourceLine(str(app), 9), 1.0, effect),
+    )
     process = ProcessRun(
-        1, 0, (), "3", "1.19", 0.0, True, None, 1.0,
+        1,
+        0,
+        (),
+        "3",
+        "1.19",
+        0.0,
+        True,
+        None,
+        1.0,
         (load(0, 8), load(1, cause_line)) if ran else (),
         LaunchLog(0, (), {}, ()),
         writes if ran else (),
@@ -244,7 +284,9 @@ def programs(draw: st.DrawFn) -> str:
     return text + "    " * depth + "pass\n"
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(source=programs(), other=programs())
 def test_no_source_makes_a_rule_raise(tmp_path: Path, source: str, other: str) -> None:
     sources = {"app.py": source, "lib.py": other, "pyproject.toml": "[tool.warpfix]\ninclude-tests = true\n"}

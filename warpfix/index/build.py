@@ -1,8 +1,5 @@
 """The index of a project: built in one walk per file, then asked by name. Nothing is imported or run."""
 
-# Plain os.path: it runs for each file and each import line of a project.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import ast
@@ -806,16 +803,19 @@ def _decorated_by_import(source: bytes, imported: Iterable[tuple[str, tuple[str,
     )
 
 
+_SETTING_UP = frozenset({"set_module_options", "init", "update", "append", "insert"})
+
+
 def _is_script(file: FileIndex) -> bool:
-    """Whether a file outside any package does something when it is run, beside defining, importing and setting options."""
+    """Whether a file outside any package does something when run, beside defining, importing and setting options."""
     if os.path.exists(os.path.join(os.path.dirname(file.path), "__init__.py")):
         return False
     for statement in file.tree.body:
         if isinstance(statement, (ast.For, ast.While, ast.With)):
             return True
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            if _last_name(statement.value.func) not in ("set_module_options", "init", "update", "append", "insert"):
-                return True
+        called = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(called, ast.Call) and _last_name(called.func) not in _SETTING_UP:
+            return True
     return False
 
 
@@ -1000,7 +1000,7 @@ def _literal_all(file: FileIndex) -> frozenset[str] | None:
 
 
 def _handler_bindings(tries: Iterable[ast.Try], name: str) -> frozenset[ast.AST]:
-    """Bindings of ``name`` in ``except ImportError`` of a try whose body imports that name: the stand-in, not the thing."""
+    """Bindings of ``name`` in ``except ImportError`` of a try whose body imports it: the stand-in, not the thing."""
     found: set[ast.AST] = set()
     for node in tries:
         imports = any(

@@ -1,4 +1,4 @@
-"""Python's own scope rules over ``ast``: which statement binds a name where. Exact; computed only where it is asked for."""
+"""Python's own scope rules over ``ast``: which statement binds a name where. Exact; computed only where asked for."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ _NO_WALRUS_INSIDE = (ast.Name, ast.Constant, ast.Attribute)
 
 
 def _walruses(expression: ast.expr, table: ScopeTable) -> None:
-    """Bindings by ``:=``; inside a comprehension they belong to the function around it, inside a lambda to the lambda."""
+    """Bindings by ``:=``; inside a comprehension they belong to the function around it, in a lambda to the lambda."""
     if not table.walruses or isinstance(expression, _NO_WALRUS_INSIDE):
         return
     pending: list[ast.AST] = [expression]

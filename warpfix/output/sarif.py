@@ -1,10 +1,9 @@
-"""Findings as SARIF 2.1.0, for code scanning. Fixes stay out: an edit is a plan over codemods, not a list of regions."""
+"""Findings as SARIF 2.1.0, for code scanning. Fixes stay out: an edit is a plan for codemods, not a list of regions."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,7 @@ def render(result: ScanResult) -> str:
                         ],
                     }
                 },
-                "originalUriBaseIds": {"SRCROOT": {"uri": Path(os.getcwd()).as_uri() + "/"}},
+                "originalUriBaseIds": {"SRCROOT": {"uri": Path.cwd().as_uri() + "/"}},
                 "columnKind": "unicodeCodePoints",
                 "invocations": [
                     {
@@ -96,7 +95,7 @@ def _result(finding: Finding, place: int) -> dict[str, Any]:
 
 def _artifact(path: str) -> dict[str, str]:
     shown = shown_path(path)
-    if os.path.isabs(path) and shown == Path(path).as_posix():
+    if Path(path).is_absolute() and shown == Path(path).as_posix():
         return {"uri": Path(path).as_uri()}
     return {"uri": quote(shown), "uriBaseId": "SRCROOT"}
 

@@ -42,7 +42,7 @@ class ScanResult:
 
 def shown_path(path: str, base: str | None = None) -> str:
     """A path as it is shown: relative to the current folder where it lies below it, with forward slashes."""
-    start = base if base is not None else os.getcwd()
+    start = base if base is not None else str(Path.cwd())
     try:
         relative = os.path.relpath(path, start)
     except ValueError:  # another drive

@@ -100,7 +100,8 @@ def _statistics(result: ScanResult) -> Iterator[str]:
     for project in result.projects:
         lowest = project.warp_min or "not given, the installed one counts"
         source = f" ({project.warp_min_source})" if project.warp_min_source else ""
-        yield f"{shown_path(project.root)}: {project.warp_files} of {project.files} files use Warp; lowest Warp: {lowest}{source}"
+        used = f"{project.warp_files} of {project.files} files use Warp"
+        yield f"{shown_path(project.root)}: {used}; lowest Warp: {lowest}{source}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -212,10 +212,7 @@ class Flow:
 
     def may_load(self, file: FileIndex, node: ast.AST, enclosing: Enclosing, module: str) -> bool:
         """Whether running the node may load the module: anything that can't be read says yes."""
-        for call in _all_calls(node):
-            if self._call_may_load(file, call, enclosing, module):
-                return True
-        return False
+        return any(self._call_may_load(file, call, enclosing, module) for call in _all_calls(node))
 
     def _call_may_load(self, file: FileIndex, call: ast.Call, enclosing: Enclosing, module: str) -> bool:
         resolved = self.index.resolve(file, call.func, enclosing)

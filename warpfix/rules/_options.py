@@ -62,7 +62,7 @@ MODULE_OPTIONS = frozenset(
         "strip_hash",
     }
 )
-"""Keys that some supported Warp knows as a module option; it accepts any other too, which then only changes the hash."""
+"""Keys that some supported Warp knows as a module option; it accepts any other too, which only changes the hash."""
 
 DEFAULTS: dict[str, object] = {
     "enable_backward": True,

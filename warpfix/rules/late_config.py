@@ -74,15 +74,16 @@ def _creation_time(
     )
     listed = _listing(index, file, causes)
     message = (
-        f"`wp.config.{name} = {ast.unparse(value)}` comes too late for {listed}: Warp copies this option when it creates "
-        f"a module, which line {first.cause.lineno} has made it do, and {'that module' if len(causes) == 1 else 'those modules'} "
-        "will never look at it again"
+        f"`wp.config.{name} = {ast.unparse(value)}` comes too late for {listed}: Warp copies this option when it "
+        f"creates a module, which line {first.cause.lineno} has made it do, and "
+        f"{'that module' if len(causes) == 1 else 'those modules'} will never look at it again"
     )
     fix, declined = _creation_fix(index, file, item, name, value, first, len(causes))
     if fix is not None:
         advice = (
-            f"move it above line {first.cause.lineno}; as it never acted on {'this module' if len(causes) == 1 else 'these modules'}, "
-            "that is a decision: name the rule with --select to have it made"
+            f"move it above line {first.cause.lineno}; as it never acted on "
+            f"{'this module' if len(causes) == 1 else 'these modules'}, that is a decision: name the rule with "
+            "--select to have it made"
         )
     else:
         advice = f"set it before line {first.cause.lineno} runs; no fix is offered: {declined}"
@@ -202,9 +203,12 @@ def _called_at_import(index: ProjectIndex, canonical: str, seen: set[str]) -> bo
             if _is_script(index, site.file):
                 continue  # the program itself, which runs after what it imports
             return True
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and site.enclosing[0] is function:
-            if _called_at_import(index, f"{index.prefix(site.file)}.{function.name}", seen):
-                return True
+        if (
+            isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and site.enclosing[0] is function
+            and _called_at_import(index, f"{index.prefix(site.file)}.{function.name}", seen)
+        ):
+            return True
     # Passed on as a value at module scope: a decorator or a registry may call it.
     return any(
         not any(isinstance(node, Function) or _is_main_guard(node) for node in reference.enclosing)
@@ -230,7 +234,7 @@ def _is_script(index: ProjectIndex, file: FileIndex) -> bool:
 
 def _created_by(index: ProjectIndex, context: Context, file: FileIndex, statement: ast.stmt) -> Iterator[FileIndex]:
     """Files whose Warp modules exist once the statement has run: imported ones, and this one by a definition."""
-    for inner, enclosing in _import_time(statement):
+    for inner in _import_time(statement):
         if isinstance(inner, (ast.Import, ast.ImportFrom)):
             for path in index.imported_paths(file, inner):
                 for reached in _closure(index, context, path):
@@ -239,18 +243,17 @@ def _created_by(index: ProjectIndex, context: Context, file: FileIndex, statemen
                         continue  # Warp's own kernels: nobody can set an option before `import warp`
                     if imported is not None and _creates(index, context, imported):
                         yield imported
-        elif isinstance(inner, (ast.FunctionDef, ast.ClassDef)):
-            if any(construct.node is inner for construct in file.constructs):
-                yield file
+        elif any(construct.node is inner for construct in file.constructs):
+            yield file
 
 
-def _import_time(statement: ast.stmt) -> Iterator[tuple[ast.stmt, Enclosing]]:
-    """A statement and those in its blocks that run with it; guards for type checkers and for the main program are not."""
+def _import_time(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """A statement and those in its blocks that run with it, but for what only type checkers or the main program run."""
     pending: list[ast.AST] = [statement]
     while pending:
         node = pending.pop()
         if isinstance(node, ast.stmt):
-            yield node, ()
+            yield node
         if isinstance(node, Function) or _is_main_guard(node):
             continue
         if isinstance(node, ast.If):
@@ -289,7 +292,7 @@ def _direct(index: ProjectIndex, context: Context, path: str) -> tuple[str, ...]
         found: dict[str, None] = {}
         if file is not None:
             for statement in file.tree.body:
-                for inner, _ in _import_time(statement):
+                for inner in _import_time(statement):
                     if isinstance(inner, (ast.Import, ast.ImportFrom)):
                         found.update(dict.fromkeys(index.imported_paths(file, inner)))
         known = cache[path] = tuple(found)
@@ -383,10 +386,10 @@ def _creation_fix(
         if name == "enable_backward" and isinstance(value, ast.Constant) and value.value is False
         else (),
         proved=(
-            f"the file starts the program and nobody imports it; nothing between line {before} and line {line} reads or "
-            "sets the option, or binds a name that the assignment uses"
+            f"the file starts the program and nobody imports it; nothing between line {before} and line {line} reads "
+            "or sets the option, or binds a name that the assignment uses"
         ),
-        unproved="the option never acted on these kernels; whether the program is right with it is for its author to say",
+        unproved="the option never acted on these kernels; whether the program is right with it is its author's to say",
     )
     return fix, None
 
@@ -527,8 +530,9 @@ def _hash_time(
         path=file.path,
         **locate(file, item.node),
         message=(
-            f"`wp.config.{name} = {ast.unparse(value)}` comes after {where} {what}: Warp reads this option when it hashes a module "
-            "for the first time, so modules loaded by then ignore it, until something else marks one as modified and it is built again"
+            f"`wp.config.{name} = {ast.unparse(value)}` comes after {where} {what}: Warp reads this option when it "
+            "hashes a module for the first time, so modules loaded by then ignore it, until something else marks one "
+            "as modified and it is built again"
         ),
         advice=advice,
         fix=fix,
@@ -555,7 +559,7 @@ RULE = Rule(
         "deterministic_max_records) are copied when a Warp module is created: by the first kernel, function, struct or "
         "option call in it, that is when the file is imported. Others (mode, optimization_level, verify_fp, "
         "use_precompiled_headers, ...) are read at the first hash of a module, that is at its first launch. An "
-        "assignment after that does nothing, without a sign: the program pays for code that its author has switched off."
+        "assignment after that does nothing, without a sign: the program pays for what its author has switched off."
     ),
     bad=(
         "import warp as wp\n"
@@ -565,9 +569,9 @@ RULE = Rule(
     ),
     good=("import warp as wp\n\nwp.config.enable_backward = False\n\nimport flow_kernels  # noqa: E402\n"),
     limits=(
-        "Sees what the project's own files create when imported, not what installed packages do. Silent on functions that "
-        "are called while a file is imported, methods, try/finally, options that are read and put back, values that "
-        "are the default, logging and path settings, and names that are no option of Warp."
+        "Sees what the project's own files create when imported, not what installed packages do. Silent on functions "
+        "that are called while a file is imported, methods, try/finally, options that are read and put back, values "
+        "that are the default, logging and path settings, and names that are no option of Warp."
     ),
     fix_safety=(
         "`ask`, in the application's starting script only: the assignment moves above the first import (or definition) "

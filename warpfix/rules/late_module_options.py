@@ -492,8 +492,8 @@ def _never_acts(index: ProjectIndex, flow: Flow, event: _Event, load: Load) -> F
             return None
         made = sum(construct.kind == "kernel" for construct in owner.constructs)
         holds = (
-            f"every kernel of {index.project.relative(owner.path)} is created in a Warp module of its own, which starts "
-            "from `wp.config` and never sees options of the file"
+            f"every kernel of {index.project.relative(owner.path)} is created in a Warp module of its own, which "
+            "starts from `wp.config` and never sees options of the file"
             if made
             else f"{index.project.relative(owner.path)} creates no kernel"
         )
@@ -567,9 +567,9 @@ RULE = Rule(
     slug="late-module-options",
     summary="Options of a Warp module are set after it was loaded.",
     why=(
-        "Warp hashes a module's options together with its kernels. `wp.set_module_options` after the first launch marks "
-        "the module as modified, and the next launch builds all of its kernels again: the first build was for nothing. "
-        "A write into `wp.get_module(name).options` after the first hash is worse: it does nothing, without a sign."
+        "Warp hashes a module's options together with its kernels. `wp.set_module_options` after the first launch "
+        "marks the module as modified, and the next launch builds all of its kernels again: the first build was for "
+        "nothing. A write into `wp.get_module(name).options` after the first hash is worse: it does nothing, without a sign."
     ),
     bad=(
         "wp.launch(spread, dim=n, inputs=[angle])\n"
@@ -585,12 +585,13 @@ RULE = Rule(
         "Reported only where the source shows that a launch of the module's kernels comes first: in the same block, "
         "straight line, through calls of project functions. Silent where it looks deliberate (try/finally, context "
         "managers, options that are read and put back, or switched between launches), where the value is the one "
-        "that the module has already, in functions that are called from elsewhere, and for options whose target can't be read."
+        "that the module has already, in functions that are called from elsewhere, and for options whose target can't "
+        "be read."
     ),
     fix_safety=(
         "The statement moves up within its block, above the first one that can load the module. `measured` for options "
-        "that can't change forward results (enable_backward, lineinfo, compile_time_trace): dropped if an adjoint of the "
-        "module's kernels is launched. `ask` for all others. An option that never acted is only reported."
+        "that can't change forward results (enable_backward, lineinfo, compile_time_trace): dropped if an adjoint of "
+        "the module's kernels is launched. `ask` for all others. An option that never acted is only reported."
     ),
     since="0.1.0",
     check=check,
