@@ -330,13 +330,17 @@ def test_checks_made_elsewhere_count() -> None:
         pytest.param((2, 1200, [100, 101]), (1, 1200, [99, 100]), Status.GOOD, id="fewer builds"),
         pytest.param((2, 1200, [100, 101]), (2, 900, [99, 102]), Status.GOOD, id="fewer bytes"),
         pytest.param((2, 1200, [100, 101]), (2, 1198, [99, 102]), Status.NO_GAIN, id="a few bytes less"),
-        pytest.param((2, 1200, [100, 101]), (2, 1200, [50, 51]), Status.GOOD, id="time beyond the noise"),
-        pytest.param((2, 1200, [100, 140]), (2, 1200, [90, 130]), Status.NO_GAIN, id="time inside the noise"),
-        pytest.param((2, 1200, [100, 101]), (2, 1200, [150, 151]), Status.NO_GAIN, id="slower"),
+        pytest.param((2, 1200, [100, 101, 102]), (2, 1200, [50, 51, 52]), Status.GOOD, id="time beyond the noise"),
+        pytest.param((2, 1200, [100, 101]), (2, 1200, [50, 51]), Status.NO_GAIN, id="two samples tell nothing"),
+        pytest.param((2, 1200, [100, 120, 140]), (2, 1200, [90, 110, 130]), Status.NO_GAIN, id="inside the noise"),
+        pytest.param((2, 1200, [100, 101, 102]), (2, 1200, [150, 151, 152]), Status.NO_GAIN, id="slower"),
         pytest.param((2, 1200, [100, 101]), (3, 1200, [100, 101]), Status.NO_GAIN, id="more builds"),
+        pytest.param((2, 1200, [100, 101, 102]), (3, 1200, [50, 51, 52]), Status.INCONCLUSIVE, id="more, yet faster"),
         pytest.param((2, 1200, [100, 101]), (1, 9000, [99, 102]), Status.INCONCLUSIVE, id="counts disagree"),
-        pytest.param((2, 1200, [100, 101]), (1, 9000, [50, 51]), Status.GOOD, id="counts disagree, time decides"),
-        pytest.param((2, 1200, [100, 101]), (1, 1200, [150, 151]), Status.INCONCLUSIVE, id="fewer builds, slower"),
+        pytest.param(
+            (2, 1200, [100, 101, 102]), (1, 9000, [50, 51, 52]), Status.GOOD, id="time decides between counts"
+        ),
+        pytest.param((2, 1200, [100, 101]), (1, 1200, [150, 151]), Status.GOOD, id="a slow machine is no veto"),
     ],
 )
 def test_what_earns_its_place(

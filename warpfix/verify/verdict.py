@@ -72,6 +72,9 @@ class Totals:
 _LINES = 0.01
 _NAMES = 0.3
 
+TIME_SAMPLES = 3
+"""Below so many samples of each version a difference of time is no evidence: two agree by chance."""
+
 COUNTS = {
     "builds": "builds",
     "warm_builds": "builds in a warm run",
@@ -161,7 +164,8 @@ def judge(
 ) -> Verdict:
     """Give the status: broken invariants first, then what could not be checked, then whether it earns its place.
 
-    Counts decide; a difference of time counts only beyond the noise band of both arms. ``renamed`` says that kernels
+    Counts decide. Where they say nothing, or contradict each other, a difference of time does, beyond the noise band of
+    both arms and with enough samples. ``renamed`` says that kernels
     have other names afterwards: generated code then has another length without being other code.
     """
     gains: list[str] = []
@@ -181,22 +185,29 @@ def judge(
             gains.append(text)
         elif min(new) > max(old):
             losses.append(text)
-    counted_gain, faster = bool(gains), False
+    counted_gain, counted_loss = bool(gains), bool(losses)
+    faster, told = False, list(notes)
     if differs(before.module_ms.samples, after.module_ms.samples):
         text = f"module time {before.module_ms.median:.0f} -> {after.module_ms.median:.0f} ms"
-        faster = after.module_ms.median < before.module_ms.median
-        (gains if faster else losses).append(text)
+        sampled = min(len(before.module_ms.samples), len(after.module_ms.samples)) >= TIME_SAMPLES
+        faster = sampled and after.module_ms.median < before.module_ms.median
+        if sampled and (faster or not counted_gain):
+            (gains if faster else losses).append(text)
+        elif not counted_gain or after.module_ms.median > before.module_ms.median:
+            told.append(
+                f"{text}: {'counts decide' if counted_gain else f'--samples {TIME_SAMPLES} or more would tell'}"
+            )
     if any(check.outcome is Outcome.BROKEN for check in checks):
         status = Status.INVALID
     elif any(check.outcome is Outcome.UNVERIFIED for check in checks):
         status = Status.UNVERIFIED
-    elif gains and (not losses or (counted_gain and faster)):
+    elif counted_gain and (not counted_loss or faster):
         status = Status.GOOD
-    elif gains:
+    elif counted_gain or (faster and counted_loss):
         status = Status.INCONCLUSIVE
     else:
-        status = Status.NO_GAIN
-    return Verdict(status, tuple(checks), before, after, tuple(gains), tuple(losses), tuple(notes))
+        status = Status.GOOD if faster else Status.NO_GAIN
+    return Verdict(status, tuple(checks), before, after, tuple(gains), tuple(losses), tuple(told))
 
 
 def merge(verdicts: Mapping[str, Verdict]) -> Status:
