@@ -159,6 +159,7 @@ class Hoister:
         self._files: dict[str, list[Verdict]] = {}
         self._facts: dict[str, FileFacts] = {}
         self._at_import: dict[tuple[str, int], bool] = {}
+        self.unique_kernels: dict[str, list[UniqueKernel]] = {}
 
     def facts(self, file: FileIndex) -> FileFacts:
         """Scopes, positions and module-scope facts of a file."""
@@ -1522,6 +1523,52 @@ def module_scope_problem(hoister: Hoister, file: FileIndex, construct: Construct
         between = min(created) < write.node.lineno < max(created) and not _functions(write.enclosing)
         if between and write.via == "config" and (write.dynamic or set(write.options) & SNAPSHOT_OPTIONS):
             raise Declined(f"line {write.node.lineno} sets `wp.config` between the kernels of this file")
+
+
+@dataclass(frozen=True)
+class UniqueKernel:
+    """A unique kernel at module scope: where it may go, or why it stays."""
+
+    construct: Construct
+    landing: Landing | None
+    declined: str | None
+
+
+def unique_at_module_scope(hoister: Hoister, file: FileIndex) -> list[UniqueKernel]:
+    """The kernels of a file that stand at module scope with ``module="unique"``, judged once."""
+    known = hoister.unique_kernels.get(file.path)
+    if known is None:
+        known = hoister.unique_kernels[file.path] = []
+        for construct in file.constructs:
+            if (
+                construct.kind == "kernel"
+                and not construct.in_function
+                and construct.decorator is not None
+                and construct.via_wrapper is None
+                and construct.module_choice is ModuleChoice.UNIQUE
+            ):
+                try:
+                    module_scope_problem(hoister, file, construct)
+                    known.append(UniqueKernel(construct, shared_landing(hoister, file, construct), None))
+                except Declined as reason:
+                    known.append(UniqueKernel(construct, None, str(reason)))
+    return known
+
+
+def sharers(hoister: Hoister, file: FileIndex) -> dict[str, int]:
+    """Warp module to the number of the file's kernels that are in it, if everything moves that can."""
+    found: dict[str, int] = {}
+    for landing in [
+        *(one.landing for one in unique_at_module_scope(hoister, file)),
+        *(verdict.landing for verdict in hoister.verdicts(file) if verdict.edits),
+    ]:
+        if landing is not None:
+            found[landing.module] = found.get(landing.module, 0) + 1
+    default = own_module(file)
+    found[default] = found.get(default, 0) + sum(
+        c.kind == "kernel" and c.module_choice is ModuleChoice.DEFAULT and not c.in_function for c in file.constructs
+    )
+    return found
 
 
 def stable_prefix(hoister: Hoister, file: FileIndex) -> str:

@@ -22,6 +22,14 @@ def make(module="unique"):
         a[0] = 1.0
 
     return scale
+
+
+def more(module="unique"):
+    @wp.kernel(module=module)
+    def shift(a: wp.array(dtype=float)):
+        a[0] = 2.0
+
+    return shift
 """
 
 
@@ -43,6 +51,17 @@ def test_factory_parameter_keeps_its_meaning(tmp_path: Path) -> None:
                 if module == "unique":
                     return scale
                 return wp.kernel(scale.func, module=module)
+
+
+            @wp.kernel
+            def shift(a: wp.array(dtype=float)):
+                a[0] = 2.0
+
+
+            def more(module="unique"):
+                if module == "unique":
+                    return shift
+                return wp.kernel(shift.func, module=module)
             """
         },
         select=["ALL"],
@@ -50,7 +69,7 @@ def test_factory_parameter_keeps_its_meaning(tmp_path: Path) -> None:
 
 
 def test_options_and_names_are_repeated(tmp_path: Path) -> None:
-    text = FACTORY.replace("module=module)", "module=module, enable_backward=False)").replace("scale", "make_it")
+    text = FACTORY.replace("module=module)", "module=module, enable_backward=False)", 1).replace("scale", "make_it")
     root = make_project(tmp_path / "p", {"mod.py": text + "\n\nmake_it = make\n"})
     result = edit_all(root).texts["mod.py"]
     assert "@wp.kernel(enable_backward=False)\ndef make_make_it(" in result
@@ -59,7 +78,7 @@ def test_options_and_names_are_repeated(tmp_path: Path) -> None:
 
 
 def test_default_none_is_the_file_s_own_module(tmp_path: Path) -> None:
-    text = FACTORY.replace('module="unique"', "module=None") + "\n\n@wp.kernel\ndef other(): ...\n"
+    text = FACTORY.replace('module="unique"', "module=None", 1) + "\n\n@wp.kernel\ndef other(): ...\n"
     root = make_project(tmp_path / "p", {"mod.py": text})
     result = edit_all(root).texts["mod.py"]
     assert "    if module is None:\n        return scale\n    return wp.kernel(scale.func, module=module)\n" in result
@@ -111,8 +130,7 @@ def test_named_module_needs_warp_1_10(tmp_path: Path) -> None:
 
 def test_one_named_module_for_a_file(tmp_path: Path) -> None:
     option = '\n\ndef late():\n    wp.set_module_options({"fast_math": True})\n'
-    second = FACTORY.replace("import warp as wp\n", "").replace("make", "make_two").replace("scale", "shift")
-    root = make_project(tmp_path / "p", {"pkg/__init__.py": "", "pkg/mod.py": FACTORY + second + option})
+    root = make_project(tmp_path / "p", {"pkg/__init__.py": "", "pkg/mod.py": FACTORY + option})
     assert edit_all(root).texts["pkg/mod.py"].count('@wp.kernel(module="pkg.mod.stable")') == 2
 
 
@@ -126,21 +144,22 @@ def test_one_named_module_for_a_file(tmp_path: Path) -> None:
 def test_factory_that_does_more(tmp_path: Path, body: str, reason: str) -> None:
     root = make_project(tmp_path / "p", {"mod.py": FACTORY.replace("    return scale\n", body)})
     result = edit_all(root)
-    assert result.texts == {}
+    assert "def make(module=\"unique\"):\n    @wp.kernel(module=module)" in result.texts.get("mod.py", dedent(FACTORY)).replace("\n\n\n\n", "\n")
     assert reason in (result.verdicts[0].declined or "")
 
 
 def test_every_caller_names_a_module(tmp_path: Path) -> None:
-    text = FACTORY + '\n\ndef use():\n    return make(module="mine"), make("other")\n'
+    text = FACTORY.replace("def more", "def _more") + '\n\ndef use():\n    return make(module="mine"), make("other")\n'
+    text = text[: text.index("def _more")] + text[text.index("def use") :]
     result = edit_all(make_project(tmp_path / "p", {"mod.py": text}))
     assert (result.texts, result.findings) == ({}, ())
-    one = edit_all(make_project(tmp_path / "q", {"mod.py": text.replace('make("other")', "make()")}))
+    one = edit_all(make_project(tmp_path / "q", {"mod.py": text.replace('make("other")', "make()") + "\n\n@wp.kernel\ndef first(): ...\n"}))
     assert set(one.texts) == {"mod.py"}
 
 
 def test_parameter_without_default(tmp_path: Path) -> None:
-    result = edit_all(make_project(tmp_path / "p", {"mod.py": FACTORY.replace('module="unique"', "module")}))
-    assert result.texts == {}
+    result = edit_all(make_project(tmp_path / "p", {"mod.py": FACTORY.replace('module="unique"', "module", 1)}))
+    assert "def make(module):\n    @wp.kernel(module=module)" in result.texts.get("mod.py", dedent(FACTORY).replace('make(module="unique"', "make(module"))
     assert "what the caller of `make` says" in (result.verdicts[0].declined or "")
 
 
@@ -148,6 +167,11 @@ def test_unique_closure_with_module_options(tmp_path: Path) -> None:
     text = FACTORY.replace("module=module", 'module="unique", module_options={"fast_math": True}')
     result = edit_all(make_project(tmp_path / "p", {"mod.py": text}))
     assert (result.texts, result.findings) == ({}, ())
+
+
+def test_alone_in_a_shared_module(tmp_path: Path) -> None:
+    text = FACTORY[: FACTORY.index("def more")]
+    assert edit_all(make_project(tmp_path / "p", {"mod.py": text})).findings == ()
 
 
 def test_generic_unique_kernels_stay(tmp_path: Path) -> None:
@@ -238,7 +262,7 @@ def test_a_file_s_only_kernel(tmp_path: Path) -> None:
 
 
 def test_rule_301_takes_over_where_101_is_off(tmp_path: Path) -> None:
-    root = make_project(tmp_path / "p", {"mod.py": FACTORY + FACTORY.replace("make", "again").replace("scale", "shift")})
+    root = make_project(tmp_path / "p", {"mod.py": FACTORY})
     both = edit_all(root)
     assert {finding.code for finding in both.findings} == {"WF101"}
     alone = edit_all(root, select=["WF301"])

@@ -196,7 +196,8 @@ def test_hoisted_program(tmp_path: Path) -> None:
     write(root, result.texts)
     after, fewer = run(root, "app.py", tmp_path / "c2")
     assert after == before
-    assert (builds, fewer) == (5, 1)
+    assert builds >= 5
+    assert fewer == 1
 
 
 def test_factories_keep_the_meaning_of_module(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from warpfix.findings import Finding, Fix
-from warpfix.hoisting import Hoister, Verdict, hoister_for, python_qualname
+from warpfix.hoisting import Hoister, Verdict, hoister_for, python_qualname, sharers
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import own_module
 from warpfix.index.model import FileIndex, ModuleChoice
@@ -33,6 +33,8 @@ def closure_finding(hoister: Hoister, verdict: Verdict) -> Finding | None:
     if not unique and verdict.at_import_only:
         return None
     file = verdict.file
+    if unique and verdict.landing is not None and sharers(hoister, file)[verdict.landing.module] < 2:
+        return None  # alone in a shared module it is built as often as alone in its own
     function = next(node for node in reversed(construct.enclosing) if hasattr(node, "decorator_list"))
     around = getattr(function, "name", "")
     qualname = python_qualname(construct.enclosing, construct.name)
@@ -137,7 +139,7 @@ RULE = Rule(
         "    wp.launch(damp, dim=values.size, inputs=[values])\n"
     ),
     limits=(
-        "Silent where every known call of the function runs at import, since nothing is late then, and about kernels "
+        "Silent about a file's only kernel with a module of its own, since sharing needs company. Silent where every known call of the function runs at import, since nothing is late then, and about kernels "
         "whose Warp module can't be read from the source (wrapper decorators, `module=` from an expression). A kernel "
         "that captures a parameter, `self` or a computed local is another rule's (specialised-kernel)."
     ),

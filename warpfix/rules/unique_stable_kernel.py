@@ -4,48 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from warpfix.codemods import Declined
 from warpfix.codemods.drop_unique import DropUnique
 from warpfix.findings import Applicability, Finding, Fix, KernelRename
-from warpfix.hoisting import (
-    Hoister,
-    Landing,
-    hoister_for,
-    kernel_key,
-    module_scope_problem,
-    shared_landing,
-)
+from warpfix.hoisting import Hoister, UniqueKernel, hoister_for, kernel_key, sharers, unique_at_module_scope
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import own_module
-from warpfix.index.model import Construct, FileIndex, ModuleChoice
+from warpfix.index.model import Construct, FileIndex
 from warpfix.rules import Context, Rule, selects
 from warpfix.rules._kernels import head
 from warpfix.rules.closure_kernel import RULE as CLOSURE
 from warpfix.rules.closure_kernel import closure_finding, in_unique_module
 
 
-@dataclass(frozen=True)
-class _Stable:
-    construct: Construct
-    landing: Landing | None
-    declined: str | None
-
-
 def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
     """Findings for the unique kernels of one file."""
     hoister = hoister_for(index, context.config)
-    stable = [_judge(hoister, file, c) for c in file.constructs if _is_unique_at_module_scope(c)]
+    stable = unique_at_module_scope(hoister, file)
     verdicts = [verdict for verdict in hoister.verdicts(file) if in_unique_module(verdict)]
-    company: dict[str, int] = {}
-    for landing in [*(one.landing for one in stable), *(verdict.landing for verdict in verdicts if verdict.edits)]:
-        if landing is not None:
-            company[landing.module] = company.get(landing.module, 0) + 1
-    default = own_module(file)
-    company[default] = company.get(default, 0) + sum(
-        c.kind == "kernel" and c.module_choice is ModuleChoice.DEFAULT for c in file.constructs
-    )
+    company = sharers(hoister, file)
     for one in stable:
         if one.landing is not None and company[one.landing.module] > 1:
             yield _finding(hoister, file, one)
@@ -74,30 +52,12 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
             )
 
 
-def _is_unique_at_module_scope(construct: Construct) -> bool:
-    return (
-        construct.kind == "kernel"
-        and not construct.in_function
-        and construct.decorator is not None
-        and construct.via_wrapper is None
-        and construct.module_choice is ModuleChoice.UNIQUE
-    )
-
-
 def _on_purpose(construct: Construct) -> bool:
     """Whether a unique module is the only way to have what the kernel needs."""
     return construct.generic or "module_options" in construct.options
 
 
-def _judge(hoister: Hoister, file: FileIndex, construct: Construct) -> _Stable:
-    try:
-        module_scope_problem(hoister, file, construct)
-        return _Stable(construct, shared_landing(hoister, file, construct), None)
-    except Declined as reason:
-        return _Stable(construct, None, str(reason))
-
-
-def _finding(hoister: Hoister, file: FileIndex, one: _Stable) -> Finding:
+def _finding(hoister: Hoister, file: FileIndex, one: UniqueKernel) -> Finding:
     construct, landing = one.construct, one.landing
     fix = None
     data: dict[str, object] = {}
