@@ -263,17 +263,19 @@ class Signatures:
     def __init__(self, probe):
         # type: (Any) -> None
         self.probe = probe
-        self.next = 0
+        self.known = {}  # type: dict[str, int]
         self.tables = []  # type: list[Any]
         self.bare = {}  # type: dict[tuple[str, str], int]
 
     def add(self, **fields):
         # type: (Any) -> int
-        """Log a new signature and return its id."""
-        number = self.next
-        self.next += 1
-        line = frames.user_line(1)
-        self.probe.log.event("sig", id=number, line=line, **fields)
+        """The id of a signature, logged when it is new. Equal content has one id: a factory that makes its kernel anew
+        at every step launches the same thing."""
+        content = repr(sorted(fields.items()))
+        number = self.known.get(content)
+        if number is None:
+            number = self.known[content] = len(self.known)
+            self.probe.log.event("sig", id=number, line=frames.user_line(1), **fields)
         return number
 
     def table(self, hooks):
@@ -343,4 +345,4 @@ class Signatures:
             if hooks is not None:
                 hooks._warpfix.clear()
         self.bare.clear()
-        self.next = 0
+        self.known.clear()

@@ -129,6 +129,13 @@ GALLERY = {
     "factory.py": """
         import warp as wp
 
+        def make_shared():
+            @wp.kernel(module="shared")
+            def pull(v: wp.array(dtype=float)):
+                v[wp.tid()] -= 0.5
+
+            return pull
+
         def make():
             @wp.kernel(module="unique")
             def push(v: wp.array(dtype=float)):
@@ -139,6 +146,8 @@ GALLERY = {
         def main(values):
             for _ in range(51):
                 wp.launch(make(), dim=8, inputs=[values], device="cpu")
+            for _ in range(5):
+                wp.launch(make_shared(), dim=8, inputs=[values], device="cpu")
         """,
     "tapes.py": """
         import json

@@ -85,3 +85,9 @@ def test_warps_own_lines_are_known_exactly(gallery: Gallery) -> None:
     for line in lines:
         printed.remove(line)
     assert {line.split()[0] for line in printed} == {"TAPE", "GRAD", "RESULT", "FAILED"}
+
+
+def test_a_kernel_made_anew_launches_the_same_thing(gallery: Gallery) -> None:
+    found = signatures(gallery, "make_shared.<locals>.pull")
+    assert [count(gallery, one) for one in found] == [5]
+    assert len(gallery.builds("shared")) == 1
