@@ -569,7 +569,8 @@ RULE = Rule(
     why=(
         "Warp hashes a module's options together with its kernels. `wp.set_module_options` after the first launch "
         "marks the module as modified, and the next launch builds all of its kernels again: the first build was for "
-        "nothing. A write into `wp.get_module(name).options` after the first hash is worse: it does nothing, without a sign."
+        "nothing. A write into `wp.get_module(name).options` after the first hash is worse: it does nothing, without a "
+        "sign."
     ),
     bad=(
         "wp.launch(spread, dim=n, inputs=[angle])\n"
