@@ -33,11 +33,20 @@ class _Finder:
         if execute is None:
             return spec
 
+        # The loader of a frozen module (runpy, since 3.11) is a class, shared by all of them: others may be executed in
+        # between, and what stood there must stand there again.
+        before = vars(loader).get("exec_module") if hasattr(loader, "__dict__") else None  # type: Any
+
         def exec_module(module):
             # type: (Any) -> None
-            execute(module)
+            if isinstance(loader, type) and module.__name__ != name:
+                return execute(module)
             with contextlib.suppress(AttributeError):
-                del loader.exec_module
+                if before is None:
+                    del loader.exec_module
+                else:
+                    loader.exec_module = before
+            execute(module)
             if self.callback(module) and self in sys.meta_path:
                 sys.meta_path.remove(self)
 
