@@ -40,7 +40,8 @@ class _Finder:
         def exec_module(module):
             # type: (Any) -> None
             if isinstance(loader, type) and module.__name__ != name:
-                return execute(module)
+                execute(module)
+                return
             with contextlib.suppress(AttributeError):
                 if before is None:
                     del loader.exec_module
