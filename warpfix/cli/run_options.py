@@ -90,6 +90,9 @@ def verify_settings(values: dict[str, Any], command: Sequence[str]) -> VerifyOpt
             raise WarpfixError(f"can't read --command {text!r}: {error}") from error
     if not commands or not all(commands):
         raise WarpfixError("no command to run: put it after --, as in: -- python -m app")
+    if values["target"] != "native":
+        # Said before the first run, as `measure` does.
+        raise WarpfixError(f"--target {values['target']} is not supported yet: only native, the devices Warp finds, is")
     return VerifyOptions(
         commands=tuple(commands),
         samples=values.pop("samples"),
