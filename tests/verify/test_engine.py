@@ -202,6 +202,19 @@ def test_a_fix_that_gains_nothing_is_dropped_and_the_rest_written(world: World) 
     assert world.words("b.py") == "word"
 
 
+def test_fixes_of_one_rule_in_one_file_stand_together(world: World) -> None:
+    # A file mended by halves is the worse edit: what gains nothing alone stays with what gains, and costs no run.
+    world.write("a.py", "unique_one unique_two word")
+    fixes = [
+        world.fix("a.py", "word", "other_word"),
+        *(world.fix("a.py", f"unique_{name}", f"shared_{name}", 2) for name in ("one", "two")),
+    ]
+    applied = world.apply(*fixes)
+    assert applied.status == "written" and not applied.left
+    assert world.words("a.py") == "shared_one shared_two other_word"
+    assert len(world.log) == 9
+
+
 def test_fixes_that_a_module_attributes_need_no_further_run(world: World) -> None:
     world.write("a.py", "unique_one unique_two unique_three")
     fixes = [world.fix("a.py", f"unique_{name}", f"shared_{name}") for name in ("one", "two", "three")]

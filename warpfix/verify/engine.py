@@ -319,24 +319,31 @@ class _Loop:
         )
 
     def useless(self, kept: Sequence[Planned], judgement: Judgement) -> list[Planned]:
-        """Fixes without which the counts are as good: by module where the counts tell, else by leaving one out."""
-        if len(kept) == 1:
+        """Fixes without which the counts are as good: by module where the counts tell, else by leaving them out.
+
+        Fixes of one rule in the same files stand or fall together: of three kernels that move, the first defined may
+        cost nothing where it is, but a file that is mended by halves is the worse edit, and one run for each fix is
+        not worth the difference.
+        """
+        groups: dict[tuple[str, ...], list[Planned]] = {}
+        for planned in kept:
+            groups.setdefault((planned.findings[0].rule, *sorted(planned.fix.edits)), []).append(planned)
+        if len(groups) == 1:
             return []
         gained = _gained(kept, self.lab.baseline, judgement)
-        doubtful = [planned for planned in kept if planned not in gained]
-        found = []
-        for planned in doubtful:
-            rest = [one for one in kept if one is not planned and one not in found]
+        found: list[Planned] = []
+        for group in groups.values():
+            if any(planned in gained for planned in group):
+                continue
+            rest = [one for one in kept if one not in group and one not in found]
             if not rest:
                 continue
             try:
                 without = self.lab.try_once(self.candidate(rest))
             except OutOfTime:
                 break
-            if without.status is Status.INVALID:
-                continue
-            if not _worse(without, judgement):
-                found.append(planned)
+            if without.status is not Status.INVALID and not _worse(without, judgement):
+                found += group
         return found
 
 
