@@ -250,7 +250,7 @@ def test_the_fix_that_breaks_an_invariant_is_found_and_the_rest_written(
     assert [(left.planned, left.invariant) for left in applied.left] == [(bad, invariant)]
     assert world.words("b.py") == "word"
     assert world.words("c.py") == "shared_three"
-    assert f"because it breaks an invariant: {invariant}:" in report(applied)
+    assert f"why: it breaks an invariant: {invariant}:" in report(applied)
 
 
 def test_the_only_fix_is_bad(world: World) -> None:
@@ -409,3 +409,20 @@ def test_try(world: World, new: str, status: Status) -> None:
     assert " ".join(tried_lines(tried)).startswith(f"verdict: {tried.judgement.status.value}: ")
     assert world.words("a.py") == "unique_one unique_two"
     assert set(tried.to_dict()) >= {"status", "reason", "commands"}
+
+
+def test_what_is_still_built_again_is_said_though_no_rule_finds_it(world: World) -> None:
+    world.write("a.py", "word")
+    plain = world.program
+
+    def program(overlay: Mapping[str, bytes] | None, state: str) -> Run:
+        made = plain(overlay, state)
+        twice = process([K("base"), K("base", options={"max_unroll": 1})], builds=2 if state == "cold" else 0)
+        return run(twice, state=state, status=made.exit_status)
+
+    world.monkeypatch.setattr(world, "program", program)
+    applied = world.apply()
+    (again,) = applied.rebuilds()
+    assert again.module == "app"
+    assert "still built again: app" in report(applied)
+    assert [one["module"] for one in applied.to_dict()["rebuilds"]] == ["app"]

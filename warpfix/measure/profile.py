@@ -215,6 +215,19 @@ class Run:
         return [load for load in self.loads if load.compiled]
 
     @property
+    def rebuilds(self) -> list[Load]:
+        """The builds of a module that the same process had built before, for the same target and block_dim."""
+        found = []
+        for process in self.processes:
+            seen: set[tuple[str, str, int]] = set()
+            for load in process.loads:
+                if load.compiled:
+                    key = (load.module, load.target, load.block_dim)
+                    found += [load] if key in seen else []
+                    seen.add(key)
+        return found
+
+    @property
     def module_milliseconds(self) -> float:
         """Sum of the module times of all loads."""
         return sum(load.milliseconds for load in self.loads)

@@ -154,6 +154,13 @@ class Applied:
         """Counts and times of the command as it stood."""
         return totals(self.baseline[command].runs)
 
+    def rebuilds(self) -> list[Load]:
+        """The builds of modules built before that remain: of the written program, else of the program as it stands."""
+        runs: list[Sequence[Run]] = [profile.runs for profile in self.baseline.values()]
+        if self.status == "written" and self.judgement is not None:
+            runs = list(self.judgement.runs.values())
+        return [load for some in runs for run in some[:1] for load in run.rebuilds]
+
     def to_dict(self) -> dict[str, Any]:
         """The report for machines."""
         judgement = self.judgement
@@ -172,6 +179,7 @@ class Applied:
                     for d in self.dropped
                 ),
             ],
+            "rebuilds": [_rebuild_to_dict(load) for load in self.rebuilds()],
             "files_written_by_the_command": dict(self.touched),
         }
 
@@ -551,4 +559,18 @@ def _planned_to_dict(planned: Planned) -> dict[str, Any]:
         "rule": finding.rule,
         "summary": planned.fix.summary,
         "kernel_keys": [[rename.old_key, rename.new_key] for rename in planned.fix.renames],
+    }
+
+
+def _rebuild_to_dict(load: Load) -> dict[str, Any]:
+    line = load.cause.line
+    return {
+        "module": load.module,
+        "target": load.target,
+        "block_dim": load.block_dim,
+        "cause": load.cause.kind,
+        "text": load.cause.text,
+        "path": line.path if line else None,
+        "line": line.line if line else None,
+        "milliseconds": round(load.milliseconds, 1),
     }

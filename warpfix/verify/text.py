@@ -104,6 +104,7 @@ def applied_lines(applied: Applied) -> list[str]:
             for finding in one.planned.findings:
                 lines += _left(applied, finding.path, finding.line, finding.message, one.reason)
         lines += _dropped(applied)
+    lines += _rebuilds(applied)
     lines += _unproved(applied)
     return lines + _touched(applied.touched)
 
@@ -165,9 +166,26 @@ def _dropped(applied: Applied) -> list[str]:
     return lines
 
 
+def _rebuilds(applied: Applied) -> list[str]:
+    """What is still built again, whether or not a rule has something to say about it."""
+    lines: list[str] = []
+    groups: dict[tuple[str, str], int] = {}
+    for load in applied.rebuilds():
+        line = load.cause.line
+        where = f" ({_place(line.path, line.line, applied.root)})" if line else ""
+        key = (load.module, f"{load.cause.text}{where}")
+        groups[key] = groups.get(key, 0) + 1
+    for (module, text), count in list(groups.items())[:_SHOWN]:
+        times = f", {count} times" if count > 1 else ""
+        lines += wrap(f"{module}{times}: {text}", "  ", "    ")
+    if len(groups) > _SHOWN:
+        lines.append(f"  and {len(groups) - _SHOWN} more")
+    return ["", "still built again:", *lines] if lines else []
+
+
 def _left(applied: Applied, path: str, line: int, message: str, reason: str) -> list[str]:
     lines = wrap(f"{_place(path, line, applied.root)}: {message}", "  ", "    ")
-    return lines + wrap(reason, "    because ", "    ") if reason and reason != message else lines
+    return lines + wrap(f"why: {reason}", "    ", "    ") if reason and reason != message else lines
 
 
 def _place(path: str, line: int, root: str) -> str:
