@@ -1,8 +1,8 @@
 """Decide which closure kernels may move to module scope, where to, and under which name; and say why others may not.
 
-One :class:`Hoister` serves a whole project. For each file it yields one :class:`Verdict` per closure kernel: specialised
-(what it captures varies), or stable and then either a complete set of edits or the reason why there is none. Nothing
-here is guessed: what can't be proved from the source is declined in words.
+One :class:`Hoister` serves a whole project. For each file it yields one :class:`Verdict` per closure kernel:
+specialised (what it captures varies), or stable and then either a complete set of edits or the reason why there is
+none. Nothing here is guessed: what can't be proved from the source is declined in words.
 """
 
 from __future__ import annotations
@@ -937,7 +937,7 @@ class _FilePlanner:
                 return None
             for attribute in chain:
                 if attribute in self.hoister.written_attributes and self._in_project(resolved):
-                    return f"it reads `{'.'.join([name, *reversed(chain[::-1])])}`, and `.{attribute}` is assigned somewhere"
+                    return f"it reads `{'.'.join([name, *chain])}`, and `.{attribute}` is assigned somewhere"
             return self._foreign_global(resolved, chain)
         if isinstance(binding, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             for attribute in chain:
@@ -990,13 +990,15 @@ class _FilePlanner:
                 if target is not None and target.attr == name:
                     facts = self.hoister.facts(other)
                     owner = self.index.resolve(other, target.value, facts.enclosing(target))
-                    if owner is None or self.index.module_file(owner) is self.file:
-                        # ``self.name = ``, ``thing.name = ``: an object, unless it may be the module.
-                        if owner is not None or self._may_be_module(other, target.value):
-                            return True
+                    # ``self.name = ``, ``thing.name = ``: an object, unless it may be the module.
+                    if self._may_be_module(other, target.value) if owner is None else self._is_self(owner):
+                        return True
                 if isinstance(node, ast.Call) and "setattr" in ast.unparse(node.func) and name in ast.unparse(node):
                     return True
         return False
+
+    def _is_self(self, canonical: str) -> bool:
+        return self.index.module_file(canonical) is self.file
 
     def _may_be_module(self, other: FileIndex, expr: ast.expr) -> bool:
         """Whether an unresolved owner of an attribute write may be a module: not ``self``, not a plain local."""
@@ -1153,9 +1155,10 @@ class _FilePlanner:
         assert construct.module_parameter is not None
         for node in self.facts.chain(construct.node):
             scope = self.scopes.by_node.get(node)
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and scope is not None:
-                if construct.module_parameter in scope.bindings:
-                    return node
+            if scope is None or construct.module_parameter not in scope.bindings:
+                continue
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return node
         raise Declined(f"the Warp module of `{construct.name}` comes from a parameter that was not found")
 
     def _check_parameter(self, construct: Construct) -> None:
@@ -1174,7 +1177,7 @@ class _FilePlanner:
         returned = isinstance(last, ast.Return) and isinstance(last.value, ast.Name) and last.value.id == construct.name
         if not returned or len(uses) != 1:
             raise Declined(
-                f"`{function.name}` does more with `{construct.name}` than return it, and its callers may choose the module"
+                f"`{function.name}` does more with `{construct.name}` than return it, and callers may choose the module"
             )
         sites = []
         if not any(
@@ -1247,7 +1250,7 @@ class _FilePlanner:
             if isinstance(statement, (ast.Import, ast.ImportFrom)) or self.facts._inert(statement):
                 continue
             raise Declined(
-                f"it needs what line {statement.lineno} or a later line binds, and code in between may call the function"
+                f"it needs what line {statement.lineno} or a later one binds, and code in between may call the function"
             )
 
     # ---- names
@@ -1456,7 +1459,8 @@ class _FilePlanner:
         if not creates:
             level = Applicability.ASK if asks else Applicability.MEASURED
             reasons.append(
-                "hoisting moves the creation of the Warp module, when it copies six options of `wp.config`, to the import"
+                "hoisting moves the creation of the Warp module, when it copies six options of `wp.config`, to the "
+                "import"
             )
         if landing.shared:
             level = level if level is Applicability.ASK else Applicability.MEASURED
@@ -1467,8 +1471,8 @@ class _FilePlanner:
                 file, write = late[0]
                 level = Applicability.MEASURED
                 reasons.append(
-                    f"{os.path.basename(file.path)}:{write.node.lineno} writes `wp.config` in a function, and a new kernel "
-                    "makes Warp read it again"
+                    f"{os.path.basename(file.path)}:{write.node.lineno} writes `wp.config` in a function, and a new "
+                    "kernel makes Warp read it again"
                 )
             elif any(
                 _TILE.search(self.source.text[slice(*self.source.span(item.node))])
@@ -1481,7 +1485,7 @@ class _FilePlanner:
 
 
 def shared_landing(hoister: Hoister, file: FileIndex, construct: Construct) -> Landing:
-    """The shared Warp module that gives a unique kernel the same options as before. Raises Declined if there is none."""
+    """The shared Warp module that gives a unique kernel the same options as before. Raises Declined: there is none."""
     what = f"`{construct.name}`"
     if construct.generic:
         raise Declined(
@@ -1494,8 +1498,8 @@ def shared_landing(hoister: Hoister, file: FileIndex, construct: Construct) -> L
     name = f"{stable_prefix(hoister, file)}.stable"
     if hoister.warp_min < (1, 10):
         raise Declined(
-            "module options that are set for this file would reach it in the file's own Warp module, and a named module "
-            "needs Warp 1.10"
+            "module options that are set for this file would reach it in the file's own Warp module, and a named "
+            "module needs Warp 1.10"
         )
     return Landing(ModuleArgument(name), name, shared=True)
 

@@ -64,7 +64,9 @@ def test_unsafe_fixes_and_selection(project: Path, run_cli) -> None:
 
 
 def test_suppressed_kernel_stays(project: Path, run_cli) -> None:
-    text = SAFE.replace("    @wp.kernel\n    def scale", "    # warpfix: ignore[WF101] lazy on purpose\n    @wp.kernel\n    def scale")
+    text = SAFE.replace(
+        "    @wp.kernel\n    def scale", "    # warpfix: ignore[WF101] lazy on purpose\n    @wp.kernel\n    def scale"
+    )
     (project / "safe.py").write_text(text)
     assert run_cli("apply", "--dry-run", cwd=project).stdout == ""
 

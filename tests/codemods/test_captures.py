@@ -84,7 +84,9 @@ def check_against_symtable(text: str) -> int:
         if hasattr(symtable.SymbolTable, "has_import_star"):
             bound -= {"."}
         # Names of comprehensions are folded into the function from Python 3.12 on.
-        inner = {n for s in scopes.by_node.values() if s.kind == "comprehension" for n in s.bindings if scope in s.chain()}
+        inner = {
+            n for s in scopes.by_node.values() if s.kind == "comprehension" for n in s.bindings if scope in s.chain()
+        }
         assert bound - inner == {n for n in scope.bindings if n not in scope.nonlocal_names} - inner, name
         assert free - inner == _free(scopes, scope) - inner, name
         checked += 1
@@ -194,6 +196,8 @@ def test_definition_time() -> None:
 
 
 def test_functions_that_look_at_local_names() -> None:
-    scopes = Scopes(ast.parse("def f():\n    def g():\n        return locals()\n\ndef h(locals):\n    return locals()\n"))
+    scopes = Scopes(
+        ast.parse("def f():\n    def g():\n        return locals()\n\ndef h(locals):\n    return locals()\n")
+    )
     found = {s.name: scopes.reads_scopes(s) is not None for s in scopes.by_node.values() if s.kind == "function"}
     assert found == {"f": True, "g": True, "h": False}

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import libcst
 import pytest
-
 from warpfix.codemods import compose as module
 from warpfix.codemods.base import Declined, Edit, Source, Splice
 from warpfix.codemods.compose import apply_splices, compose, registry
@@ -114,7 +113,12 @@ def test_file_s_head_is_not_attached() -> None:
 
 @pytest.mark.parametrize(
     ("text", "newline", "indent"),
-    [("x\n", "\n", "    "), ("def f():\r\n  x\r\n", "\r\n", "  "), ("class A:\n\tdef f(): pass\n", "\n", "\t"), ("x", "\n", "    ")],
+    [
+        ("x\n", "\n", "    "),
+        ("def f():\r\n  x\r\n", "\r\n", "  "),
+        ("class A:\n\tdef f(): pass\n", "\n", "\t"),
+        ("x", "\n", "    "),
+    ],
 )
 def test_style(text: str, newline: str, indent: str) -> None:
     assert (Source(text).newline, Source(text).indent) == (newline, indent)

@@ -630,7 +630,11 @@ def test_hoist(tmp_path: Path, before: str, after: str) -> None:
 
 
 def simple(newline: str = "\n", body: str = "") -> str:
-    text = TOP + "def run(a):\n    @wp.kernel\n    def scale(a: wp.array(dtype=float)):\n        a[0] = 1.0\n\n    return scale\n" + body
+    text = (
+        TOP
+        + "def run(a):\n    @wp.kernel\n    def scale(a: wp.array(dtype=float)):\n        a[0] = 1.0\n\n    return scale\n"
+        + body
+    )
     return text.replace("\n", newline)
 
 
@@ -644,7 +648,9 @@ def test_crlf_and_missing_last_newline(tmp_path: Path) -> None:
 
 
 def test_definition_at_the_very_end(tmp_path: Path) -> None:
-    text = TOP + "def run(a):\n    x = 1\n\n    @wp.kernel\n    def scale(a: wp.array(dtype=float)):\n        a[0] = 1.0"
+    text = (
+        TOP + "def run(a):\n    x = 1\n\n    @wp.kernel\n    def scale(a: wp.array(dtype=float)):\n        a[0] = 1.0"
+    )
     root = make_project(tmp_path / "p", {"mod.py": text.encode()})
     result = edit(root).texts["mod.py"]
     assert result.endswith("def run(a):\n    x = 1\n")
@@ -652,7 +658,10 @@ def test_definition_at_the_very_end(tmp_path: Path) -> None:
 
 
 def test_tabs_and_form_feed(tmp_path: Path) -> None:
-    text = TOP + "\f\ndef run(a):\n\t@wp.kernel\n\tdef scale(a: wp.array(dtype=float)):\n\t\ta[0] = 1.0\n\n\treturn scale\n"
+    text = (
+        TOP
+        + "\f\ndef run(a):\n\t@wp.kernel\n\tdef scale(a: wp.array(dtype=float)):\n\t\ta[0] = 1.0\n\n\treturn scale\n"
+    )
     root = make_project(tmp_path / "p", {"mod.py": text.encode()})
     result = edit(root).texts["mod.py"]
     assert "@wp.kernel\ndef scale(a: wp.array(dtype=float)):\n\ta[0] = 1.0\n" in result
@@ -673,7 +682,11 @@ def test_all_keeps_star_importers_out(tmp_path: Path) -> None:
 
 
 def test_name_that_a_star_import_brings(tmp_path: Path) -> None:
-    files = {"pkg/__init__.py": "", "pkg/tools.py": "def scale():\n    pass\n", "pkg/mod.py": "from .tools import *\n" + simple()}
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/tools.py": "def scale():\n    pass\n",
+        "pkg/mod.py": "from .tools import *\n" + simple(),
+    }
     root = make_project(tmp_path / "p", files)
     assert "\ndef run_scale(" in edit(root).texts["pkg/mod.py"]
 
@@ -711,7 +724,10 @@ def test_warp_under_other_names(tmp_path: Path) -> None:
         ("import warp\n", "warp.kernel"),
         ("import warp as w\n", "w.kernel()"),
     ]:
-        text = header + f"\n\n@{decorator}\ndef first(): ...\n\n\ndef run():\n    @{decorator}\n    def scale(): ...\n\n    return scale\n"
+        text = (
+            header
+            + f"\n\n@{decorator}\ndef first(): ...\n\n\ndef run():\n    @{decorator}\n    def scale(): ...\n\n    return scale\n"
+        )
         root = make_project(tmp_path / decorator.replace(".", "_"), {"mod.py": text})
         assert f"@{decorator}\ndef scale(): ...\n" in edit(root).texts["mod.py"]
 

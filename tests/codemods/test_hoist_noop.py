@@ -870,7 +870,9 @@ def test_specialised(tmp_path: Path, source: str, words: str) -> None:
 
 # Nothing to say at all.
 SILENT = [
-    pytest.param({"mod.py": "def kernel(f):\n    return f\n\n\ndef run():\n    @kernel\n    def scale(a): ...\n"}, id="no Warp"),
+    pytest.param(
+        {"mod.py": "def kernel(f):\n    return f\n\n\ndef run():\n    @kernel\n    def scale(a): ...\n"}, id="no Warp"
+    ),
     pytest.param(
         {
             "mod.py": HEADER

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from edit_support import Edited, check_transformed, dedent, edit, make_project
 
+
 def edit_all(root: Path, **options: object) -> Edited:
     """Edit with all rules named: these files are nobody's application, so that most fixes are ``ask``."""
     return edit(root, **{"select": ["ALL"], **options})  # type: ignore[arg-type]
@@ -95,7 +96,10 @@ def test_default_none_is_the_file_s_own_module(tmp_path: Path) -> None:
 )
 def test_named_module_where_options_reach_the_file(tmp_path: Path, option: str) -> None:
     own = "__name__" in option or "late" in option
-    files = {"mod.py": FACTORY + ("\n\n" + option if own else ""), "app.py": "import warp as wp\n" + ("" if own else option)}
+    files = {
+        "mod.py": FACTORY + ("\n\n" + option if own else ""),
+        "app.py": "import warp as wp\n" + ("" if own else option),
+    }
     root = make_project(tmp_path / "p", files)
     result = edit_all(root).texts["mod.py"]
     assert '@wp.kernel(module="mod.stable")\ndef scale(' in result
@@ -137,14 +141,16 @@ def test_one_named_module_for_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ('    kernels = [scale]\n    return kernels[0]\n', "does more with `scale` than return it"),
+        ("    kernels = [scale]\n    return kernels[0]\n", "does more with `scale` than return it"),
         ('    module = "unique"\n    return scale\n', ""),
     ],
 )
 def test_factory_that_does_more(tmp_path: Path, body: str, reason: str) -> None:
     root = make_project(tmp_path / "p", {"mod.py": FACTORY.replace("    return scale\n", body)})
     result = edit_all(root)
-    assert "def make(module=\"unique\"):\n    @wp.kernel(module=module)" in result.texts.get("mod.py", dedent(FACTORY)).replace("\n\n\n\n", "\n")
+    assert 'def make(module="unique"):\n    @wp.kernel(module=module)' in result.texts.get(
+        "mod.py", dedent(FACTORY)
+    ).replace("\n\n\n\n", "\n")
     assert reason in (result.verdicts[0].declined or "")
 
 
@@ -153,13 +159,19 @@ def test_every_caller_names_a_module(tmp_path: Path) -> None:
     text = text[: text.index("def _more")] + text[text.index("def use") :]
     result = edit_all(make_project(tmp_path / "p", {"mod.py": text}))
     assert (result.texts, result.findings) == ({}, ())
-    one = edit_all(make_project(tmp_path / "q", {"mod.py": text.replace('make("other")', "make()") + "\n\n@wp.kernel\ndef first(): ...\n"}))
+    one = edit_all(
+        make_project(
+            tmp_path / "q", {"mod.py": text.replace('make("other")', "make()") + "\n\n@wp.kernel\ndef first(): ...\n"}
+        )
+    )
     assert set(one.texts) == {"mod.py"}
 
 
 def test_parameter_without_default(tmp_path: Path) -> None:
     result = edit_all(make_project(tmp_path / "p", {"mod.py": FACTORY.replace('module="unique"', "module", 1)}))
-    assert "def make(module):\n    @wp.kernel(module=module)" in result.texts.get("mod.py", dedent(FACTORY).replace('make(module="unique"', "make(module"))
+    assert "def make(module):\n    @wp.kernel(module=module)" in result.texts.get(
+        "mod.py", dedent(FACTORY).replace('make(module="unique"', "make(module")
+    )
     assert "what the caller of `make` says" in (result.verdicts[0].declined or "")
 
 
@@ -246,7 +258,10 @@ def test_module_scope_kernels_share_a_named_module(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         (UNIQUE + "\n\nprint(one.module.name)\n", "looks at this very kernel object"),
-        (UNIQUE.replace("\n\n\n@wp.kernel(enable", "\n\n\nwp.config.enable_backward = False\n\n\n@wp.kernel(enable"), "sets `wp.config`"),
+        (
+            UNIQUE.replace("\n\n\n@wp.kernel(enable", "\n\n\nwp.config.enable_backward = False\n\n\n@wp.kernel(enable"),
+            "sets `wp.config`",
+        ),
         (UNIQUE + "\n\nwp.compile_aot_module(__name__)\n", "ahead of time"),
     ],
 )

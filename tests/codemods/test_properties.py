@@ -17,7 +17,7 @@ BODIES = st.sampled_from(
         "a[0] = 1.0",
         "a[0] = {helper}(a[0])",
         "a[0] = float({constant})",
-        'for i in range({constant}):\n    a[i] = 2.0  # set\n\n    # after',
+        "for i in range({constant}):\n    a[i] = 2.0  # set\n\n    # after",
         '"""Text\n  over lines."""\na[0] = (\n    1.0\n    + 2.0\n)',
     ]
 )
@@ -40,7 +40,9 @@ def function(draw: st.DrawFn, number: int) -> str:
     if draw(st.booleans()):
         pieces.append('"""What it does."""\n')
     if constant in body or draw(st.booleans()):
-        pieces.append(f"{constant} = {draw(st.sampled_from(['3', 'wp.constant(2)']))}{draw(st.sampled_from(['', '  # n']))}\n")
+        pieces.append(
+            f"{constant} = {draw(st.sampled_from(['3', 'wp.constant(2)']))}{draw(st.sampled_from(['', '  # n']))}\n"
+        )
     if helper in body:
         pieces.append(f"@wp.func\ndef {helper}(x: float) -> float:\n{step}return x + {number % 2}.0\n\n")
     pieces.append(draw(COMMENTS))

@@ -46,7 +46,11 @@ def test_diff_is_accepted_by_git(tmp_path: Path, name: str) -> None:
     path = folder / "mod.py"
     path.write_bytes(TEXTS[name])
     source = read_source(str(path))
-    new = source.text + "last = 1" if "newline" in name else "first = 1" + ("\r\n" if "\r\n" in source.text else "\n") + source.text
+    new = (
+        source.text + "last = 1"
+        if "newline" in name
+        else "first = 1" + ("\r\n" if "\r\n" in source.text else "\n") + source.text
+    )
     planned = changes({str(path): source}, {str(path): new})
     (tmp_path / "x.diff").write_bytes(unified_diff(planned, str(tmp_path)))
     subprocess.run(["git", "-c", "core.autocrlf=false", "apply", "x.diff"], cwd=tmp_path, check=True)

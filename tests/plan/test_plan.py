@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-
 from warpfix.codemods import Edit
 from warpfix.codemods._arguments import ModuleArgument
 from warpfix.codemods.drop_unique import DropUnique
+
 from warpfix.findings import Applicability, Finding, Fix, KernelRename
 from warpfix.measure.profile import (
     BuiltKernel,

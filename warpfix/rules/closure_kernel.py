@@ -46,8 +46,8 @@ def closure_finding(hoister: Hoister, verdict: Verdict) -> Finding | None:
     else:
         module = construct.module_name or own_module(file)
         message = (
-            f"`{construct.name}` is defined in `{around}`, though it captures nothing that varies: when it first appears "
-            f"after Warp module `{module}` was loaded, the whole module is built again"
+            f"`{construct.name}` is defined in `{around}`, though it captures nothing that varies: when it first "
+            f"appears after Warp module `{module}` was loaded, the whole module is built again"
         )
     return Finding(
         code=RULE.code,
@@ -95,7 +95,8 @@ def _advice(verdict: Verdict) -> str:
     assert verdict.rename is not None
     text = "move it to module scope, where it is part of its module from the start"
     if verdict.landing is not None and verdict.landing.shared:
-        text = f"move it to module scope, in one Warp module (`{verdict.landing.module}`) with the file's other stable kernels"
+        module = verdict.landing.module
+        text = f"move it to module scope, in one Warp module (`{module}`) with the file's other stable kernels"
     if verdict.rename.old_key != verdict.rename.new_key:
         text += f"; its key changes from `{verdict.rename.old_key}` to `{verdict.rename.new_key}`"
     return text
@@ -139,9 +140,9 @@ RULE = Rule(
         "    wp.launch(damp, dim=values.size, inputs=[values])\n"
     ),
     limits=(
-        "Silent about a file's only kernel with a module of its own, since sharing needs company. Silent where every known call of the function runs at import, since nothing is late then, and about kernels "
-        "whose Warp module can't be read from the source (wrapper decorators, `module=` from an expression). A kernel "
-        "that captures a parameter, `self` or a computed local is another rule's (specialised-kernel)."
+        "Silent where every known call of the function runs at import, since nothing is late then; about a file's only "
+        "kernel with a module of its own, since sharing needs company; about kernels whose Warp module can't be read from "
+        "the source (wrapper decorators, `module=` from an expression). A kernel that captures a parameter, `self` or a computed local is another rule's (specialised-kernel)."
     ),
     fix_safety=(
         "The kernel moves to module scope with the functions, structs and constants that it needs. `safe` only where "

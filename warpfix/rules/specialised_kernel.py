@@ -33,8 +33,8 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
                 f"`{own_module(file)}` again, with all of its other kernels"
             ),
             advice=(
-                'give it `module="unique"`, so that a new variant builds alone (a unique module does not see the file\'s '
-                "`wp.set_module_options`), or pass the value as a kernel argument"
+                'give it `module="unique"`, so that a new variant builds alone (a unique module does not see the '
+                "file's `wp.set_module_options`), or pass the value as a kernel argument"
             ),
             kernel=python_qualname(construct.enclosing, construct.name),
             declined="it is made from values that are known only when its function is called",
@@ -131,8 +131,8 @@ RULE = Rule(
         "    return scale\n"
     ),
     limits=(
-        "Silent about kernels that are unique already, about functions that only run at import, and where the Warp module "
-        "can't be read from the source. Whether the variants really differ is for a measurement to say."
+        "Silent about kernels that are unique already, about functions that only run at import, and where the Warp "
+        "module can't be read from the source. Whether the variants really differ is for a measurement to say."
     ),
     fix_safety="No fix is offered: which of the two ways is right depends on how many variants there are.",
     since="0.1.0",

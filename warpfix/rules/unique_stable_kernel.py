@@ -25,9 +25,8 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
     verdicts = [verdict for verdict in hoister.verdicts(file) if in_unique_module(verdict)]
     company = sharers(hoister, file)
     for one in stable:
-        if one.landing is not None and company[one.landing.module] > 1:
-            yield _finding(hoister, file, one)
-        elif one.declined is not None and len(stable) > 1 and not _on_purpose(one.construct):
+        shares = one.landing is not None and company[one.landing.module] > 1
+        if shares or (one.declined is not None and len(stable) > 1 and not _on_purpose(one.construct)):
             yield _finding(hoister, file, one)
     closures = selects(context.config.select, CLOSURE) if context.config.select else True
     closures = closures and not selects(context.config.ignore, CLOSURE)
@@ -81,7 +80,7 @@ def _finding(hoister: Hoister, file: FileIndex, one: UniqueKernel) -> Finding:
         rule=RULE.slug,
         path=file.path,
         **head(file, construct.node),
-        message=f"`{construct.name}` is always the same kernel, yet it gets a Warp module of its own, which is built alone",
+        message=f"`{construct.name}` is always the same kernel, yet it gets a Warp module of its own, built alone",
         advice=advice,
         kernel=construct.qualname,
         fix=fix,
@@ -100,9 +99,9 @@ RULE = Rule(
     slug="unique-stable-kernel",
     summary='`module="unique"` on a kernel that is always the same.',
     why=(
-        "A unique kernel is compiled in a Warp module of its own. For kernels that differ from call to call that is right; "
-        "for kernels that never change it turns one build into as many as there are kernels, each with the fixed cost of a "
-        "build."
+        "A unique kernel is compiled in a Warp module of its own. For kernels that differ from call to call that is "
+        "right; for kernels that never change it turns one build into as many as there are kernels, each with the "
+        "fixed cost of a build."
     ),
     bad='@wp.kernel(module="unique")\ndef step(v: wp.array(dtype=float)):\n    v[wp.tid()] += 1.0\n',
     good="@wp.kernel\ndef step(v: wp.array(dtype=float)):\n    v[wp.tid()] += 1.0\n",
@@ -112,9 +111,9 @@ RULE = Rule(
         "wrapper decorators or from text. A kernel inside a function is closure-kernel's where it can be hoisted."
     ),
     fix_safety=(
-        "`measured`: builds fall only where the kernels of one file are built together. The shared module is the file's "
-        "own unless options are set for it or other kernels make it rebuild; then a module of its own for the file, named "
-        "`<file>.stable`, which needs Warp 1.10."
+        "`measured`: builds fall only where the kernels of one file are built together. The shared module is the "
+        "file's own unless options are set for it or other kernels make it rebuild; then a module of its own for the "
+        "file, named `<file>.stable`, which needs Warp 1.10."
     ),
     since="0.1.0",
     check=check,
