@@ -8,7 +8,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -493,6 +493,10 @@ class ProjectIndex:
     def calls(self, file: FileIndex) -> Mapping[str, list[CallNode]]:
         """Every call of a file outside of kernels, by the last name of what is called."""
         return self._walk(file).calls
+
+    def writes(self, file: FileIndex) -> Sequence[Write]:
+        """Every assignment of a file to an attribute or a subscript, outside of kernels."""
+        return self._walk(file).writes
 
     def call_sites(self, canonical: str) -> list[CallSite]:
         """All calls of a project function, in any file of the project, also inside kernels (``wp.static``)."""

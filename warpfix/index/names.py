@@ -24,6 +24,7 @@ _API = frozenset(
         "ScopedCapture",
         "capture_launch",
         "clear_kernel_cache",
+        "clear_lto_cache",
         "compile_aot_module",
         "config",
         "constant",

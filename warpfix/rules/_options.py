@@ -39,31 +39,6 @@ HASH_TIME = frozenset(
 FORWARD_KEPT = frozenset({"enable_backward", "lineinfo", "compile_time_trace"})
 """Options that leave the forward code of every kernel as it is. All others may change numerics or performance."""
 
-MODULE_OPTIONS = frozenset(
-    {
-        "block_dim",
-        "compile_time_trace",
-        "cpu_compiler_flags",
-        "cuda_output",
-        "default_grid_stride",
-        "deterministic",
-        "deterministic_max_records",
-        "enable_backward",
-        "enable_mathdx_fft",
-        "enable_mathdx_gemm",
-        "enable_mathdx_solver",
-        "extra_build_options",
-        "fast_math",
-        "fuse_fp",
-        "lineinfo",
-        "max_unroll",
-        "mode",
-        "optimization_level",
-        "strip_hash",
-    }
-)
-"""Keys that some supported Warp knows as a module option; it accepts any other too, which only changes the hash."""
-
 DEFAULTS: dict[str, object] = {
     "enable_backward": True,
     "fast_math": False,

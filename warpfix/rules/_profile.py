@@ -29,7 +29,7 @@ def join_profile(findings: Iterable[Finding], profile: Profile) -> list[Finding]
         observed = [
             write for write in writes if write.line and (os.path.realpath(write.line.path), write.line.line) in lines
         ]
-        if finding.code.startswith("WF2"):
+        if finding.code in ("WF201", "WF202"):
             if observed and all(write.effect in ("before-load", "same-value") for write in observed):
                 continue  # the run shows that it came in time, or changed nothing
             kept.append(replace(finding, cost=_option_cost(run, finding, lines, bool(observed))))
