@@ -74,7 +74,7 @@ def test_an_unknown_rule_is_an_error(config: Config) -> None:
 
 
 def test_selection_by_prefix_slug_and_ignore() -> None:
-    assert {rule.code for rule in selected_rules(Config(select=("WF2",)))} == {"WF201", "WF202"}
+    assert {rule.code for rule in selected_rules(Config(select=("WF2",)))} == {"WF201", "WF202", "WF203", "WF204"}
     assert {rule.code for rule in selected_rules(Config(select=("late-config",)))} == {"WF201"}
     assert "WF202" not in {rule.code for rule in selected_rules(Config(ignore=("WF2",)))}
 
