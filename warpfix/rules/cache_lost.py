@@ -1,0 +1,313 @@
+"""WF401 cache-lost: the kernel cache is thrown away, moved or passed by at every start."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from warpfix.codemods.remove_statement import RemoveStatement
+from warpfix.findings import Applicability, Finding, Fix
+from warpfix.index.build import ProjectIndex
+from warpfix.index.constructs import value_of
+from warpfix.index.model import FileIndex
+from warpfix.index.names import canonical
+from warpfix.index.walk import Enclosing
+from warpfix.rules import Context, Rule, locate
+from warpfix.rules._flow import ANY, block_around, flow_of
+from warpfix.rules._places import (
+    calls_of,
+    innermost_function,
+    measures,
+    reaches_launch,
+    runs_at_start,
+    stands_alone,
+    under_condition,
+)
+
+_WORDS = (
+    "clear_kernel_cache",
+    "clear_lto_cache",
+    "kernel_cache_dir",
+    "cache_kernels",
+    "WARP_CACHE_PATH",
+    "CUDA_CACHE_DISABLE",
+    "verify_autograd_array_access",
+)
+
+# What gives another value in every process. ``tempfile.gettempdir()`` does not.
+_CHANGING = frozenset(
+    {
+        "tempfile.mkdtemp",
+        "tempfile.mktemp",
+        "tempfile.mkstemp",
+        "tempfile.TemporaryDirectory",
+        "tempfile.NamedTemporaryFile",
+        "uuid.uuid1",
+        "uuid.uuid4",
+        "time.time",
+        "time.time_ns",
+        "time.monotonic",
+        "time.monotonic_ns",
+        "time.perf_counter",
+        "time.strftime",
+        "os.getpid",
+        "datetime.datetime.now",
+        "datetime.datetime.utcnow",
+        "datetime.datetime.today",
+        "secrets.token_hex",
+        "secrets.token_urlsafe",
+        "random.random",
+        "random.randint",
+        "random.getrandbits",
+    }
+)
+
+
+def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
+    """Findings for one file, where it is no benchmark."""
+    if not any(word in file.text for word in _WORDS) or measures(index, file):
+        return
+    if index.prefix(file).split(".", 1)[0] == "warp" and "_src" in file.path:
+        return
+    yield from _cleared(index, file)
+    yield from _configured(index, file)
+    yield from _environment(index, file, context)
+
+
+# ---- thrown away
+
+
+def _cleared(index: ProjectIndex, file: FileIndex) -> Iterable[Finding]:
+    if "clear_" not in file.text:
+        return
+    for site in calls_of(index, file, "clear_kernel_cache", "clear_lto_cache"):
+        if not runs_at_start(index, file, site.enclosing) or not reaches_launch(index, file):
+            continue
+        resolved = index.resolve(file, site.node.func, site.enclosing) or ""
+        name = resolved.rpartition(".")[2]
+        what = "the cache of compiled kernels" if name == "clear_kernel_cache" else "the cache of linked device code"
+        fix, declined = None, None
+        if not (isinstance(site.statement, ast.Expr) and site.statement.value is site.node) or site.node.args:
+            declined = "the call is part of a larger statement"
+        elif not stands_alone(file, site.statement):
+            declined = "it shares a line with another statement"
+        else:
+            fix = Fix(
+                applicability=Applicability.MEASURED,
+                summary=f"keep the cache: remove `{name}()` (line {site.statement.lineno})",
+                edits={file.path: (RemoveStatement(site.statement.lineno, ast.unparse(site.statement)),)},
+                proved="it runs at every start, on no condition, and its result is not used",
+                unproved="that a second run finds what the first has built is for a measured run to show",
+            )
+        yield Finding(
+            code=RULE.code,
+            rule=RULE.slug,
+            path=file.path,
+            **locate(file, site.node),
+            message=f"`{name}()` throws {what} away at every start, so every run builds every module again",
+            advice="remove it: Warp builds again by itself what has changed"
+            if fix is not None
+            else f"remove it: Warp builds again by itself what has changed; no fix is offered: {declined}",
+            fix=fix,
+            declined=declined,
+            data={"kind": "cleared"},
+        )
+
+
+# ---- settings
+
+
+def _configured(index: ProjectIndex, file: FileIndex) -> Iterable[Finding]:
+    for item in file.option_sets:
+        if item.via != "config" or item.dynamic:
+            continue
+        for name, value in item.options.items():
+            if name not in ("kernel_cache_dir", "cache_kernels", "verify_autograd_array_access"):
+                continue
+            if not runs_at_start(index, file, item.enclosing) or _put_back(file, item.node, name):
+                continue
+            given = value_of(index, file, value, item.enclosing)
+            if name == "kernel_cache_dir":
+                source = _changing(index, file, value, item.enclosing)
+                if source is None:
+                    continue
+                message = (
+                    f"the kernel cache is put into a folder of this run only (`{source}`): nothing that one run builds "
+                    "is found by the next"
+                )
+                advice = "leave `kernel_cache_dir` alone, or give it a folder that stays"
+                reason = "where the cache shall live is for the program's owner to say"
+            elif not isinstance(given, ast.Constant) or given.value is not (name == "verify_autograd_array_access"):
+                continue
+            elif name == "cache_kernels":
+                message = "`wp.config.cache_kernels = False` makes every process build every module again"
+                advice = "remove it"
+                reason = "somebody switched the cache off, and why is not in the source"
+            else:
+                message = (
+                    "`wp.config.verify_autograd_array_access = True` is a debugging aid that passes the kernel cache "
+                    "by: every process builds every module again"
+                )
+                advice = "switch it on only while looking for overwritten arrays, behind a flag for example"
+                reason = "a check that somebody asked for is not removed"
+            yield _report(file, item.node, message, advice, reason, name)
+
+
+def _put_back(file: FileIndex, node: ast.stmt, name: str) -> bool:
+    """Whether the file sets the option again: for a while only."""
+    return any(
+        other.via == "config" and other.node is not node and name in other.options and other.node.lineno > node.lineno
+        for other in file.option_sets
+    )
+
+
+def _changing(
+    index: ProjectIndex, file: FileIndex, value: ast.expr, enclosing: Enclosing, depth: int = 0
+) -> str | None:
+    """The call that makes a path another one in every process, as written; None if there is none."""
+    if depth > 4:
+        return None
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call):
+            resolved = index.resolve(file, node.func, enclosing)
+            if resolved in _CHANGING:
+                return ast.unparse(node)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            made = _bound_by_with(enclosing, node.id)
+            if made is None:
+                known = value_of(index, file, node, enclosing)
+                made = known if known is not node else None
+            if made is not None:
+                found = _changing(index, file, made, enclosing, depth + 1)
+                if found is not None:
+                    return found
+    return None
+
+
+def _bound_by_with(enclosing: Enclosing, name: str) -> ast.expr | None:
+    for node in enclosing:
+        if isinstance(node, ast.With):
+            for item in node.items:
+                if isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == name:
+                    return item.context_expr
+    return None
+
+
+# ---- variables
+
+
+def _environment(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
+    if "WARP_CACHE_PATH" not in file.text and "CUDA_CACHE_DISABLE" not in file.text:
+        return
+    found: list[tuple[ast.stmt, Enclosing, str, ast.expr | None]] = []
+    for write in index.writes(file):
+        target = write.target
+        if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Constant):
+            continue
+        if index.resolve(file, target.value, write.enclosing) == "os.environ":
+            found.append((write.statement, write.enclosing, str(target.slice.value), write.value))
+    for call in index.calls(file).get("setdefault", ()):
+        function = call.node.func
+        if isinstance(function, ast.Attribute) and index.resolve(file, function.value, call.enclosing) == "os.environ":
+            name = call.node.args[0] if call.node.args else None
+            if isinstance(name, ast.Constant) and isinstance(name.value, str) and len(call.node.args) == 2:
+                found.append((call.statement, call.enclosing, name.value, call.node.args[1]))
+    for statement, enclosing, variable, value in found:
+        if variable not in ("WARP_CACHE_PATH", "CUDA_CACHE_DISABLE") or not runs_at_start(index, file, enclosing):
+            continue
+        if variable == "CUDA_CACHE_DISABLE":
+            if isinstance(value, ast.Constant) and str(value.value) not in ("0", ""):
+                yield _report(
+                    file,
+                    statement,
+                    "`CUDA_CACHE_DISABLE` switches the driver's own cache off: code that Warp leaves to the driver is "
+                    "compiled again in every process",
+                    "remove it",
+                    "somebody switched the cache off, and why is not in the source",
+                    "driver cache",
+                )
+            continue
+        source = None if value is None else _changing(index, file, value, enclosing)
+        if source is not None:
+            yield _report(
+                file,
+                statement,
+                f"the kernel cache is put into a folder of this run only (`{source}`): nothing that one run builds is "
+                "found by the next",
+                "leave `WARP_CACHE_PATH` alone, or give it a folder that stays",
+                "where the cache shall live is for the program's owner to say",
+                "kernel_cache_dir",
+            )
+            continue
+        line = _initialised_before(index, file, context, statement, enclosing)
+        if line is not None:
+            yield _report(
+                file,
+                statement,
+                f"`WARP_CACHE_PATH` is set after line {line} has initialised Warp, which reads it only then: it does "
+                "nothing in this process",
+                f"set it before line {line}, or set `wp.config.kernel_cache_dir`",
+                "the path never acted, and where the cache shall live is for the program's owner to say",
+                "late path",
+            )
+
+
+def _initialised_before(
+    index: ProjectIndex, file: FileIndex, context: Context, statement: ast.stmt, enclosing: Enclosing
+) -> int | None:
+    """Line of a statement above, in the same block, that has initialised Warp for sure."""
+    found = block_around(file, statement, enclosing)
+    if found is None or under_condition(enclosing):
+        return None
+    block, place = found
+    flow = flow_of(index, context)
+    function = innermost_function(enclosing)
+    for above in block[:place]:
+        if isinstance(above, ast.Expr) and isinstance(above.value, ast.Call):
+            resolved = index.resolve(file, above.value.func, enclosing)
+            if resolved is not None and canonical(resolved) == "warp.init":
+                return above.lineno
+        load = flow.sure_load(file, above, enclosing, ANY)
+        if load is not None and function is innermost_function(enclosing):
+            return above.lineno
+    return None
+
+
+def _report(file: FileIndex, node: ast.stmt, message: str, advice: str, reason: str, kind: str) -> Finding:
+    return Finding(
+        code=RULE.code,
+        rule=RULE.slug,
+        path=file.path,
+        **locate(file, node),
+        message=message,
+        advice=f"{advice}; no fix is offered: {reason}",
+        declined=reason,
+        data={"kind": kind},
+    )
+
+
+RULE = Rule(
+    code="WF401",
+    slug="cache-lost",
+    summary="The kernel cache is cleared, moved or passed by at every start.",
+    why=(
+        "What Warp builds is kept on disk, so that only the first run pays. `wp.clear_kernel_cache()` left over from "
+        "debugging, a cache folder with a random or timed name, `cache_kernels = False`, or "
+        "`verify_autograd_array_access = True` (which passes the cache by) make every run the first one. "
+        "`WARP_CACHE_PATH` set after `wp.init()` is not read."
+    ),
+    bad="import warp as wp\n\nwp.clear_kernel_cache()   # left over from debugging\n",
+    good="import warp as wp\n",
+    limits=(
+        "Reported only for what runs at every start, whatever the flags: at module scope, under the main guard, or in "
+        "functions that these call on no condition, in files that come to a launch. Silent in tests and benchmarks, in "
+        "functions whose name speaks of upkeep or measuring, behind a condition or a flag, and about cache folders "
+        "that stay, a temporary folder's root among them."
+    ),
+    fix_safety=(
+        "`measured`, for clear_kernel_cache and clear_lto_cache as statements of their own: the statement is removed. "
+        "A folder, a switch or a check that somebody chose is only reported."
+    ),
+    since="0.1.0",
+    check=check,
+)
