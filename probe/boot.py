@@ -95,11 +95,12 @@ def start(folder):
     log = Log(config["logs"])
     if config.get("overlay"):
         _overlay(config["overlay"], log)
-    from . import environ, hooks, importing, lifecycle
+    from . import environ, hooks, importing, lifecycle, traces
 
     probe = Probe(config, log)
     probe.start_event()
     lifecycle.install(probe)
+    traces.install()
     environ.install(folder, config.get("keep") or {}, probe.before_exec)
     importing.when_executed(hooks.CONTEXTS, lambda module: hooks.install(module, probe))
 

@@ -3,6 +3,8 @@
 import functools
 import os
 
+from . import importing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
@@ -78,21 +80,25 @@ def install(folder, kept, before_exec):
     keep = keeper(folder, kept)
     keep_command = command_keeper(folder)
 
-    import subprocess
+    def wrap_popen(module):
+        # type: (Any) -> bool
+        start = module.Popen.__init__
 
-    start = subprocess.Popen.__init__
+        @functools.wraps(start)
+        def __init__(self, args, *rest, **kwargs):
+            # type: (Any, Any, Any, Any) -> None
+            # Popen(args, bufsize, executable, stdin, stdout, stderr, preexec_fn, close_fds, shell, cwd, env, ...)
+            if kwargs.get("env") is not None:
+                kwargs["env"] = keep(kwargs["env"])
+            elif len(rest) > 9 and rest[9] is not None:
+                rest = rest[:9] + (keep(rest[9]),) + rest[10:]
+            start(self, keep_command(args), *rest, **kwargs)
 
-    @functools.wraps(start)
-    def __init__(self, args, *rest, **kwargs):
-        # type: (Any, Any, Any, Any) -> None
-        # Popen(args, bufsize, executable, stdin, stdout, stderr, preexec_fn, close_fds, shell, cwd, env, ...)
-        if kwargs.get("env") is not None:
-            kwargs["env"] = keep(kwargs["env"])
-        elif len(rest) > 9 and rest[9] is not None:
-            rest = rest[:9] + (keep(rest[9]),) + rest[10:]
-        start(self, keep_command(args), *rest, **kwargs)
+        module.Popen.__init__ = __init__
+        return True
 
-    subprocess.Popen.__init__ = __init__  # type: ignore[method-assign]
+    # When the program imports it: a module of its own may have that name, and most programs never start another.
+    importing.when_executed(("subprocess",), wrap_popen)
 
     def wrap_exec(name):
         # type: (str) -> None

@@ -48,8 +48,9 @@ class _Finder:
                 else:
                     loader.exec_module = before
             execute(module)
-            if self.callback(module) and self in sys.meta_path:
-                sys.meta_path.remove(self)
+            with contextlib.suppress(Exception):
+                if self.callback(module) and self in sys.meta_path:
+                    sys.meta_path.remove(self)
 
         # On the instance: the loader keeps its type, as programs that look at __loader__ expect.
         with contextlib.suppress(AttributeError):

@@ -11,7 +11,15 @@ import sys
 def _start():
     # type: () -> None
     folder = os.path.dirname(os.path.abspath(__file__))
+    # What the user puts on PYTHONPATH comes before the standard library: a module of theirs named like one of its own
+    # must be neither run nor used by the probe.
+    given = [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    library = os.path.dirname(os.path.abspath(os.__file__))
+    path = sys.path[:]
+    sys.path[:] = [folder] + [one for one in path if os.path.abspath(one) not in given or one == library]
     try:
+        import importlib.util  # noqa: F401 (_chain needs it, found now)
+
         from _warpfix_probe import boot  # type: ignore[import-not-found]
 
         boot.start(folder)
@@ -22,7 +30,7 @@ def _start():
                 file.write("%d: %s: %s\n" % (os.getpid(), type(error).__name__, error))
         except OSError:
             pass
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != folder]
+    sys.path[:] = [entry for entry in path if os.path.abspath(entry or os.curdir) != folder]
     sys.path_importer_cache.pop(folder, None)
 
 
