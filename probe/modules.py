@@ -199,6 +199,7 @@ def install(context, build, codegen, probe):
     _hook_builder(context)
     _hook_build(build, probe)
     _hook_compile(context, probe)
+    _hook_exec(context)
     _hook_load(context, probe)
     _hook_preload(context, probe)
 
@@ -389,8 +390,14 @@ def _hook_load(context, probe):
                 end = _clock()
                 where = context.runtime.get_device(device)
                 if module_exec is not None:
-                    module_exec._warpfix_load = {}
-                    module_exec._warpfix_load = loads.finished(self, where, block_dim, start, end, module_exec, None)
+                    if _told_by_another(module_exec):
+                        return module_exec
+                    try:
+                        done = loads.finished(self, where, block_dim, start, end, module_exec, None)
+                    except Exception:
+                        module_exec._warpfix_load = {}
+                        raise
+                    module_exec._warpfix_load = done
                 elif take(start):
                     loads.finished(self, where, block_dim, start, end, None, None)
             except Exception as fault:
@@ -398,6 +405,33 @@ def _hook_load(context, probe):
         return module_exec
 
     module_class.load = load
+
+
+def _hook_exec(context):
+    # type: (Any) -> None
+    """Remember which thread loaded: others may launch before that one has logged its load."""
+    exec_class = context.ModuleExec
+    original = exec_class.__init__
+
+    @functools.wraps(original)
+    def __init__(self, *args, **kwargs):
+        # type: (Any, Any, Any) -> None
+        self._warpfix_thread = threading.get_ident()
+        original(self, *args, **kwargs)
+
+    exec_class.__init__ = __init__
+
+
+def _told_by_another(module_exec):
+    # type: (Any) -> bool
+    """Wait, a second at most, until the thread that loaded has logged it; False for that thread itself."""
+    if getattr(module_exec, "_warpfix_thread", None) in (None, threading.get_ident()):
+        return False
+    for _ in range(1000):
+        if hasattr(module_exec, "_warpfix_load"):
+            return True
+        time.sleep(0.001)
+    return False
 
 
 def _hook_preload(context, probe):

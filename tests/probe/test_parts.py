@@ -257,3 +257,23 @@ def test_programs_that_come_with_warp_are_programs(monkeypatch: pytest.MonkeyPat
     assert inside == [True, True, True]
     outside = ("/site/warp/examples/core/a.py", "/site/warp/tests/t.py", "/site/warpdrive/x.py", "<string>", "/p/app.py")
     assert [frames.is_internal(path) for path in outside] == [False] * 5
+
+
+# -- loads
+
+
+def test_a_thread_waits_until_another_has_told_its_load() -> None:
+    from warpfix.probe.modules import _told_by_another
+
+    class Exec:
+        _warpfix_thread = threading.get_ident() + 1
+
+    loaded = Exec()
+    teller = threading.Timer(0.02, lambda: setattr(loaded, "_warpfix_load", {}))
+    teller.start()
+    assert _told_by_another(loaded)
+    teller.join()
+    mine = Exec()
+    mine._warpfix_thread = threading.get_ident()
+    assert not _told_by_another(mine)
+    assert not _told_by_another(object())

@@ -23,6 +23,7 @@ KINDS = (
     "constant-changed",
     "function-changed",
     "cache-lost",
+    "concurrent",
     "previous-failed",
     "inherited",
     "unknown",
@@ -73,6 +74,12 @@ def _instance(kernel: Event) -> tuple[str, str]:
     return (str(kernel.get("key", "")), str(kernel.get("sig", "")))
 
 
+def _overlap(one: Event, other: Event) -> bool:
+    """Whether two loads went on at the same time, in two threads."""
+    apart = float(one["start"]) >= float(other["end"]) or float(other["start"]) >= float(one["end"])
+    return not apart and one.get("thread") != other.get("thread")
+
+
 class Explainer:
     """Follows one process's events in order and explains each load from what was seen before it."""
 
@@ -109,6 +116,9 @@ class Explainer:
         variant = (event["block_dim"], event["target"])
         same = [one for one in earlier if one["hash"] == event["hash"] and (one["block_dim"], one["target"]) == variant]
         if same:
+            if any(_overlap(event, one) for one in same):
+                text = f"several threads used {module} for the first time at once, and each loaded it"
+                return Cause("concurrent", text, paid)
             if same[-1]["outcome"] == "failed":
                 return Cause("previous-failed", f"the previous build of {module} failed: {same[-1].get('error')}", paid)
             if event["outcome"] == "compiled":
