@@ -32,6 +32,7 @@ from warpfix.index.captures import (
 )
 from warpfix.index.constructs import own_module, parameter_default
 from warpfix.index.model import Construct, FileIndex, ModuleChoice, OptionSet, Role
+from warpfix.index.names import LAUNCHES
 from warpfix.index.scopes import assigned_value
 from warpfix.index.walk import CallNode
 
@@ -63,6 +64,7 @@ HARMLESS_CONFIG = frozenset(
 )
 
 _RAISES = re.compile(r"raises|warns|fails|expected|error|assertlogs|subprocess|capture_out", re.IGNORECASE)
+_FAILS = re.compile(r"raises|fails|xfail", re.IGNORECASE)
 _TILE = re.compile(r"\btile_\w+")
 
 
@@ -159,6 +161,7 @@ class Hoister:
         self._files: dict[str, list[Verdict]] = {}
         self._facts: dict[str, FileFacts] = {}
         self._at_import: dict[tuple[str, int], bool] = {}
+        self._expecting: dict[ast.AST, bool] = {}
         self.unique_kernels: dict[str, list[UniqueKernel]] = {}
 
     def facts(self, file: FileIndex) -> FileFacts:
@@ -260,6 +263,21 @@ class Hoister:
                 ):
                     found.append(path)
         return found
+
+    def expects_failure(self, function: ast.AST) -> bool:
+        """Whether something in a function is expected to fail: a kernel that does must not share a module."""
+        known = self._expecting.get(function)
+        if known is None:
+            known = self._expecting[function] = any(
+                (
+                    isinstance(node, (ast.With, ast.AsyncWith))
+                    and any(_FAILS.search(ast.unparse(item.context_expr)) for item in node.items)
+                )
+                or (isinstance(node, ast.Call) and _FAILS.search(_last(node.func)) is not None)
+                or (isinstance(node, ast.Try) and node.handlers and any(map(_launches, node.body)))
+                for node in ast.walk(function)
+            )
+        return known
 
     @cached_property
     def calls_by_name(self) -> dict[str, list[tuple[FileIndex, CallNode]]]:
@@ -1102,14 +1120,27 @@ class _FilePlanner:
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and is_kernel:
                 if self.scopes.by_node.get(outer) is item.scope or item.scope.kind == "module":
                     break
-                if self._raises_anywhere(item.scope.node):
+                if self.hoister.expects_failure(item.scope.node):
                     raise Declined(f"`{item.scope.name}` expects a failure of something, perhaps of {what}")
-
-    def _raises_anywhere(self, function: ast.AST) -> bool:
-        return any(
-            isinstance(node, ast.Try) or (isinstance(node, ast.Call) and _RAISES.search(_last(node.func)) is not None)
-            for node in ast.walk(function)
+        if not is_kernel:
+            return
+        launched = (
+            isinstance(parent, ast.Call)
+            and parent.args[:1] == [node]
+            and isinstance(parent.func, (ast.Name, ast.Attribute))
+            and self.facts.resolve(parent.func) in LAUNCHES
         )
+        if launched:
+            return
+        # Under another name it may end anywhere: in a list that a loop launches, in a helper, in the caller.
+        for outer in chain:
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and self.hoister.expects_failure(outer):
+                raise Declined(f"`{outer.name}` expects a failure of something, perhaps of {what}")
+        if isinstance(parent, ast.Call) and isinstance(parent.func, (ast.Name, ast.Attribute)):
+            called = self.facts.resolve(parent.func)
+            helper = self.index.definition(called) if called is not None else None
+            if helper is not None and self.hoister.expects_failure(helper.node):
+                raise Declined(f"`{helper.node.name}` expects a failure of something, perhaps of {what}")
 
     def _callers(self, outer: ast.AST, outermost: ast.stmt) -> None:
         """Callers that expect the factory, or its kernel's first launch, to fail."""
@@ -1117,10 +1148,9 @@ class _FilePlanner:
             return
         for file, call in self.hoister.calls_by_name.get(outer.name, ()):
             for node in call.enclosing:
-                if isinstance(node, (ast.With, ast.AsyncWith)) and any(
-                    _RAISES.search(ast.unparse(item.context_expr)) for item in node.items
-                ):
-                    raise Declined(f"a caller expects `{outer.name}` to fail ({_where(file, call.node)})")
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and self.hoister.expects_failure(node):
+                    where = _where(file, call.node)
+                    raise Declined(f"a caller of `{outer.name}` expects a failure of something ({where})")
 
     # ---- the Warp module it lands in
 
@@ -1647,6 +1677,10 @@ def _passes(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, na
 
 def _contains(root: ast.AST, node: ast.AST) -> bool:
     return any(inner is node for inner in ast.walk(root))
+
+
+def _launches(statement: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Call) and _last(node.func).startswith("launch") for node in ast.walk(statement))
 
 
 def _last(expr: ast.expr) -> str:

@@ -426,6 +426,59 @@ DECLINED = [
             def scale(a: wp.array(dtype=float)):
                 a[0] = 1.0
 
+            @wp.kernel
+            def other(a: wp.array(dtype=float)):
+                a[0] = 2.0
+
+            for kernel in (scale, other):
+                with test.assertRaisesRegex(RuntimeError, "no"):
+                    wp.launch(kernel, dim=1, inputs=[a])
+        """,
+        "expects a failure",
+        "expected to fail, through a loop over kernels",
+    ),
+    case(
+        """
+        def refuses(test, kernel, a):
+            with test.assertRaises(RuntimeError):
+                wp.launch(kernel, dim=1, inputs=[a])
+
+
+        def run(test, a):
+            @wp.kernel
+            def scale(a: wp.array(dtype=float)):
+                a[0] = 1.0
+
+            refuses(test, scale, a)
+        """,
+        "`refuses` expects a failure",
+        "expected to fail, in a helper",
+    ),
+    case(
+        """
+        def make():
+            @wp.kernel
+            def scale(a: wp.array(dtype=float)):
+                a[0] = 1.0
+
+            return scale
+
+
+        def run(test, a):
+            kernel = make()
+            with test.assertRaises(RuntimeError):
+                wp.launch(kernel, dim=1, inputs=[a])
+        """,
+        "a caller of `make` expects a failure",
+        "expected to fail, by the caller",
+    ),
+    case(
+        """
+        def run(test, a):
+            @wp.kernel
+            def scale(a: wp.array(dtype=float)):
+                a[0] = 1.0
+
             test.assertRaises(RuntimeError, lambda: wp.launch(scale, dim=1, inputs=[a]))
         """,
         "fail",

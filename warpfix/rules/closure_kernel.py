@@ -141,8 +141,9 @@ RULE = Rule(
     ),
     limits=(
         "Silent where every known call of the function runs at import, since nothing is late then; about a file's only "
-        "kernel with a module of its own, since sharing needs company; about kernels whose Warp module can't be read from "
-        "the source (wrapper decorators, `module=` from an expression). A kernel that captures a parameter, `self` or a computed local is another rule's (specialised-kernel)."
+        "kernel with a module of its own, since sharing needs company; about kernels whose Warp module can't be read "
+        "from the source (wrapper decorators, `module=` from an expression). A kernel that captures a parameter, "
+        "`self` or a computed local is another rule's (specialised-kernel)."
     ),
     fix_safety=(
         "The kernel moves to module scope with the functions, structs and constants that it needs. `safe` only where "
