@@ -31,6 +31,8 @@ def splices(source: Source, edit: RemoveStatement) -> list[Splice]:
         start, end = source.span(statement)
         return [Splice(start, end, "pass")]
     start, end = extent.decorated, extent.end
+    if start == 0 and source.text.startswith("\ufeff"):
+        start = 1
     first, after = source.line_of(start), source.line_of(end - 1) + 1
     # Blank lines above and below become those of the wider gap, not their sum.
     if first > 1 and not source.line(first - 1).strip():
