@@ -1,0 +1,187 @@
+"""WF701 backward-unused: an application that builds the adjoint of every kernel and never differentiates."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterable
+
+from warpfix.codemods.insert_statement import InsertStatement
+from warpfix.findings import Applicability, Finding, Fix
+from warpfix.index.build import ProjectIndex
+from warpfix.index.model import Construct, FileIndex, Role
+from warpfix.rules import Context, Rule, locate
+from warpfix.rules._places import is_main_guard, measures, reaches_launch, stands_alone
+
+# Anything that may have to do with derivatives, or that settles the question for itself. Better silent than wrong.
+_DIFFERENTIATES = re.compile(
+    r"\bTape\b|requires_grad|\bgrad\b|\bgradients?\b|autograd|autodiff|\.backward\b|\badj_(?:in|out)puts\b"
+    r"|record_tape|enable_backward|func_grad|func_replay|custom_vjp|\bexec\(|\beval\("
+)
+# Packages through which Warp arrays are differentiated, or which have kernels of their own that might be.
+_PACKAGES = re.compile(
+    r"^[ \t]*(?:import|from)[ \t]+(?:torch|jax|paddle|flax|optax|newton|mujoco_\w+|kaolin|isaac\w*|omni"
+    r"|warp[. \t]+(?:import[ \t]+)?(?:fem|sim|optim|autograd|torch|jax\w*))\b",
+    re.M,
+)
+
+
+def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
+    """A finding for a script that starts the application, if nothing in its project differentiates."""
+    if file.role is not Role.APPLICATION or not index.project.editable or measures(index, file):
+        return
+    quiet: bool | None = context.cache.get("differentiates")
+    if quiet is None:
+        quiet = context.cache["differentiates"] = any(
+            _DIFFERENTIATES.search(other.text) or _PACKAGES.search(other.text) for other in index.files.values()
+        )
+    if quiet or not _starts(index, file) or not reaches_launch(index, file):
+        return
+    reached = _reached(index, file)
+    kernels = [
+        (other, construct)
+        for other in reached
+        for construct in other.constructs
+        if construct.kind == "kernel" and other.role is not Role.TEST
+    ]
+    if _weight(kernels) < _WORTH_IT:
+        return
+    place = _place(index, file)
+    fix, declined = None, None
+    if isinstance(place, str):
+        declined = place
+        node: ast.AST = next((item for item in file.tree.body if is_main_guard(item)), file.tree.body[0])
+    else:
+        target, name = place
+        node = next(
+            statement
+            for statement in file.tree.body
+            if isinstance(statement, (ast.Import, ast.ImportFrom)) and "warp" in ast.unparse(statement)
+        )
+        before = min([target.lineno, *(item.lineno for item in getattr(target, "decorator_list", ()))])
+        fix = Fix(
+            applicability=Applicability.ASK,
+            summary=f"set `{name}.config.enable_backward = False` above line {before}, before any kernel is made",
+            edits={file.path: (InsertStatement(before, f"{name}.config.enable_backward = False"),)},
+            options=frozenset({"enable_backward"}),
+            needs_no_adjoint=tuple(sorted({(other.path, construct.qualname) for other, construct in kernels})),
+            proved=(
+                "nobody imports this script, and no file of the project mentions a Tape, requires_grad, grad, or a "
+                "package that differentiates Warp arrays"
+            ),
+            unproved="the kernels could no longer be differentiated, which is the application's owner's to decide",
+        )
+    where = locate(file, node)
+    where["end_line"], where["end_column"] = where["line"], where["column"] + len("import")
+    yield Finding(
+        code=RULE.code,
+        rule=RULE.slug,
+        path=file.path,
+        **where,
+        message=(
+            f"{'the kernel' if len(kernels) == 1 else f'all {len(kernels)} kernels'} that this program can launch "
+            f"{'is' if len(kernels) == 1 else 'are'} built with adjoint code, and nothing in the project differentiates"
+        ),
+        advice=(
+            "if the program will never be differentiated, say so before the first kernel is made: "
+            "`wp.config.enable_backward = False`; name the rule with --select to have it written"
+            if fix is not None
+            else f"set `wp.config.enable_backward = False` before the first kernel; no fix is offered: {declined}"
+        ),
+        fix=fix,
+        declined=declined,
+        data={"kernels": sorted([other.path, construct.qualname] for other, construct in kernels)},
+    )
+
+
+_WORTH_IT = 4
+"""Operations in the kernels from which on their adjoints are worth a word; below, a build is all fixed cost."""
+
+
+def _weight(kernels: Iterable[tuple[FileIndex, Construct]]) -> int:
+    """Operations in the bodies: arithmetic and calls, but for the thread's number."""
+    count = 0
+    for _, construct in kernels:
+        for statement in construct.node.body:
+            for node in ast.walk(statement):
+                if isinstance(node, (ast.BinOp, ast.AugAssign)):
+                    count += 1
+                elif isinstance(node, ast.Call):
+                    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                    count += name not in ("tid", "range", "int", "float")
+    return count
+
+
+def _starts(index: ProjectIndex, file: FileIndex) -> bool:
+    """Whether the file is where a program begins: it has a main guard or runs something, and nobody imports it."""
+    if os.path.basename(file.path) in ("__init__.py", "setup.py", "conftest.py"):
+        return False
+    if any(file.path in index.imported_files(other) for other in index.project.files):
+        return False
+    guarded = any(is_main_guard(statement) for statement in file.tree.body)
+    runs = any(
+        isinstance(statement, (ast.For, ast.While, ast.With))
+        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call))
+        for statement in file.tree.body
+    )
+    return guarded or runs
+
+
+def _reached(index: ProjectIndex, file: FileIndex) -> list[FileIndex]:
+    pending, seen = [file.path], {file.path}
+    found: list[FileIndex] = []
+    while pending:
+        path = pending.pop()
+        here = index.files.get(path)
+        if here is not None:
+            found.append(here)
+        for target in index.imported_files(path):
+            if target not in seen:
+                seen.add(target)
+                pending.append(target)
+    return found
+
+
+def _place(index: ProjectIndex, file: FileIndex) -> tuple[ast.stmt, str] | str:
+    """The first statement that may make a kernel, and Warp's name above it; or why there is no such place."""
+    name: str | None = None
+    for statement in file.tree.body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            continue
+        plain = isinstance(statement, (ast.Import, ast.ImportFrom)) and not index.imported_paths(file, statement)
+        if not plain:
+            if name is None:
+                return f"Warp is imported only below line {statement.lineno}, which may make kernels"
+            if not stands_alone(file, statement):
+                return f"line {statement.lineno} holds several statements"
+            return statement, name
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                if alias.name == "warp":
+                    name = alias.asname or "warp"
+    return "the file does nothing but import"
+
+
+RULE = Rule(
+    code="WF701",
+    slug="backward-unused",
+    summary="An application builds adjoint code for every kernel, and never differentiates.",
+    why=(
+        "Warp generates the adjoint of each kernel along with it, which more than doubles the code to compile, unless "
+        "`enable_backward` is off when the kernel's module is created. A program without a Tape never runs any of it."
+    ),
+    bad="import warp as wp\n\nimport flow_kernels   # built with adjoints that nobody launches\n",
+    good="import warp as wp\n\nwp.config.enable_backward = False\n\nimport flow_kernels\n",
+    limits=(
+        "Only for scripts that start an application: library code can't know who differentiates. Silent if any file of "
+        "the project, tests too, mentions a Tape, `requires_grad`, `grad`, `backward` or `enable_backward`, or imports "
+        "torch, JAX, `warp.fem`, `warp.sim`, `warp.optim` or a simulator built on Warp."
+    ),
+    fix_safety=(
+        "`ask`: one line in the starting script, above what makes the first kernel. It takes a capability away, so it "
+        "is written only where the user names the rule; the verification drops it if an adjoint is launched."
+    ),
+    since="0.1.0",
+    check=check,
+)
