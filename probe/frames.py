@@ -1,5 +1,6 @@
 """Which line of the program is responsible: the first frame outside Warp and outside the probe."""
 
+import importlib
 import os
 import sys
 
@@ -8,7 +9,8 @@ if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
 
 _PROBE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_skip = [_PROBE]  # type: list[str]
+_IMPORTS = os.path.dirname(os.path.abspath(importlib.__file__)) + os.sep
+_skip = [_PROBE, _IMPORTS]  # type: list[str]
 _programs = []  # type: list[str]
 
 
@@ -31,11 +33,12 @@ def is_internal(filename):
     return filename.startswith(tuple(_skip)) and not filename.startswith(tuple(_programs))
 
 
-def user_line(depth=1, outside=()):
-    # type: (int, Any) -> Any
+def user_line(depth=1, outside=(), only=None):
+    # type: (int, Any, Any) -> Any
     """(path, line, function) of the first user frame from ``depth`` callers up, or None.
 
     ``outside`` holds function names to step over once a user frame was found in them: the factory around a kernel.
+    ``only`` limits that to functions of one file.
     """
     try:
         frame = sys._getframe(depth + 1)  # type: Any
@@ -46,7 +49,7 @@ def user_line(depth=1, outside=()):
         code = frame.f_code
         if not is_internal(code.co_filename):
             found = (code.co_filename, frame.f_lineno, code.co_name)
-            if not outside or code.co_name not in outside:
+            if code.co_name not in outside or (only is not None and code.co_filename != only):
                 if code.co_filename.endswith(("threading.py", "thread.py")) and "python" in code.co_filename:
                     return inner
                 return _absolute(found)

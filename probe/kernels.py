@@ -43,6 +43,8 @@ class Constructions:
         self.counts = {}  # type: dict[str, int]
         self.seen = set()  # type: set[Any]
         self.dirty = 0
+        self.again = 0
+        self.codes = {}  # type: dict[str, Any]
 
     def made(self, kernel):
         # type: (Any) -> None
@@ -51,12 +53,20 @@ class Constructions:
         site = "%s:%d" % (data["path"], data["line"])
         self.counts[site] = self.counts.get(site, 0) + 1
         module = kernel.module.name if kernel.module else None
+        code = getattr(kernel.func, "__code__", None)
         key = (site, data["key"], module)
         if key not in self.seen and len(self.seen) < 20000:
             self.seen.add(key)
             parents = tuple(str(data["qualname"]).split(".<locals>.")[:-1])
             outside = tuple(part.rsplit(".", 1)[-1] for part in parents)
             self.probe.log.event("kernel", module=module, registered=frames.user_line(2, outside), **data)
+        elif code is not self.codes.get(site) and "<locals>" not in data["qualname"] and self.again < 1000:
+            # New code for the same line: its file ran again, no loop. Who asked for that?
+            self.again += 1
+            line = frames.user_line(2, ("<module>",), data["path"])
+            self.probe.log.event("remade", module=module, by=line, **data)
+        if len(self.codes) < 20000 or site in self.codes:
+            self.codes[site] = code
         self.dirty += 1
         if self.dirty >= 1000:
             self.flush()

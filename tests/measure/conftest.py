@@ -203,6 +203,49 @@ GALLERY = {
                     print("FAILED", type(error).__name__)
                 wp.set_module_options({"max_unroll": 16})
         """,
+    "again.py": """
+        import pathlib
+        import warp as wp
+
+        TEXT = '''
+        import warp as wp
+
+        @wp.func
+        def term(x: float):
+            return x * 2.0
+
+        @wp.kernel
+        def use(v: wp.array(dtype=float)):
+            v[wp.tid()] = term(v[wp.tid()])
+        '''
+
+        def main(values):
+            import importlib
+            import sys
+            import textwrap
+
+            sys.dont_write_bytecode = True
+            path = pathlib.Path(__file__).with_name("written.py")
+            path.write_text(textwrap.dedent(TEXT))
+            importlib.invalidate_caches()
+            import written
+
+            wp.launch(written.use, dim=8, inputs=[values], device="cpu")
+            path.write_text(textwrap.dedent(TEXT).replace("x * 2.0", "x * 0.5 "))
+            importlib.reload(written)  # reloaded
+            wp.launch(written.use, dim=8, inputs=[values], device="cpu")  # use again
+        """,
+    "idle.py": """
+        import warp as wp
+
+        @wp.kernel(module="unique")
+        def alone(v: wp.array(dtype=float)):
+            v[wp.tid()] += 0.0
+
+        def main(values):
+            wp.launch(alone, dim=8, inputs=[values], device="cpu")
+            wp.set_module_options({"fast_math": True})  # nobody
+        """,
     "lost.py": """
         import warp as wp
 
@@ -220,7 +263,7 @@ GALLERY = {
         import warp as wp
 
         import between, late_options, late_config, overloads, constants, functions
-        import factory, tapes, plugins, broken, lost
+        import factory, tapes, plugins, again, idle, broken, lost
 
         @wp.kernel
         def side(v: wp.array(dtype=float)):
@@ -229,7 +272,8 @@ GALLERY = {
         if __name__ == "__main__":
             values = wp.ones(8, dtype=float, device="cpu")
             before = dict(vars(wp.config))
-            for part in (between, late_options, late_config, overloads, constants, functions, factory, tapes, plugins):
+            parts = (between, late_options, late_config, overloads, constants, functions, factory, tapes, plugins)
+            for part in (*parts, again, idle):
                 part.main(values)
             wp.launch(side, dim=1, inputs=[values], device="cpu")
             worker = threading.Thread(target=wp.launch, args=(side,), kwargs=dict(dim=2, inputs=[values], device="cpu"))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from warpfix.measure.causes import KINDS
+from warpfix.measure.text import render
 
 from .conftest import Gallery
 
@@ -150,3 +151,21 @@ def test_resolved_options(gallery: Gallery) -> None:
     first, second = gallery.builds("late_options")
     assert (first.options["enable_backward"], second.options["enable_backward"]) == (True, False)
     assert first.options["mode"] == "release"
+
+
+def test_a_module_reloaded_with_another_function(gallery: Gallery) -> None:
+    build = gallery.builds("written")[1]
+    assert build.cause.kind == "function-changed"
+    line = gallery.line("again.py", "# reloaded")
+    assert build.cause.data["registered"] == f"{gallery.folder / 'again.py'}:{line}"
+    assert "(written.py ran again at again.py:" in build.cause.text
+    assert build.paid_by is not None and build.paid_by.line == gallery.line("again.py", "# use again")
+
+
+def test_an_option_of_a_module_without_kernels_reaches_nothing(gallery: Gallery) -> None:
+    (write,) = gallery.writes("idle", "fast_math")
+    assert (write.effect, write.missed) == ("none", ())
+    assert write.line is not None and write.line.line == gallery.line("idle.py", "# nobody")
+    text = " ".join(render(gallery.profile).split())
+    said = "fast_math = True reached nothing: no kernel that was loaded is in module idle at idle.py:"
+    assert f"{said}{write.line.line}" in text

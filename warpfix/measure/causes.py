@@ -5,7 +5,9 @@ The words used here are those of docs/causes.md.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from warpfix.measure.profile import Cause, Load, OptionWrite, SourceLine
@@ -14,6 +16,7 @@ Event = Mapping[str, Any]
 
 KINDS = (
     "first-load",
+    "imported-twice",
     "kernel-added",
     "kernel-gone",
     "kernel-changed",
@@ -33,6 +36,9 @@ CREATION_OPTIONS = frozenset(
     ("enable_backward", "max_unroll", "lineinfo", "compile_time_trace", "deterministic", "deterministic_max_records")
 )
 """Copied from ``wp.config`` when a Warp module is created; ignored by that module afterwards."""
+
+MAIN = ("__main__", "__mp_main__")
+"""The names of the Warp module of a program's main file: in itself, and in children of multiprocessing."""
 
 NOT_CODE = frozenset(
     (
@@ -74,10 +80,38 @@ def _instance(kernel: Event) -> tuple[str, str]:
     return (str(kernel.get("key", "")), str(kernel.get("sig", "")))
 
 
+def _definition(kernel: Event) -> tuple[str, int, str]:
+    return (str(kernel["path"]), int(kernel["line"]), str(kernel["qualname"]))
+
+
 def _overlap(one: Event, other: Event) -> bool:
     """Whether two loads went on at the same time, in two threads."""
     apart = float(one["start"]) >= float(other["end"]) or float(other["start"]) >= float(one["end"])
     return not apart and one.get("thread") != other.get("thread")
+
+
+_SCALARS = {"b": "bool", "f": "float", "i": "int", "u": "uint"}
+_TYPE = re.compile(r"(?P<array>(?:ifa|ia|fa|a)\d)?(?P<shape>v\d+|m\d\d|q|t)?(?P<kind>[bfiu])(?P<bytes>[1248])")
+
+
+def type_words(signature: str) -> str:
+    """Warp's signature of a generic kernel's instance in words: ``a1f8_f8`` is ``array of float64, float64``."""
+    return ", ".join(_type_words(part) for part in signature.split("_"))
+
+
+def _type_words(code: str) -> str:
+    found = _TYPE.fullmatch(code)
+    if found is None:
+        return code
+    kind, shape = found["kind"], found["shape"] or ""
+    words = "bool" if kind == "b" else f"{_SCALARS[kind]}{8 * int(found['bytes'])}"
+    if shape:
+        name = {"v": "vec", "m": "mat", "q": "quat", "t": "transform"}[shape[0]]
+        words = f"{name}{'x'.join(shape[1:]) if shape[0] == 'm' else shape[1:]} of {words}"
+    if found["array"]:
+        ndim = found["array"][-1]
+        words = f"array{'' if ndim == '1' else ndim + 'd'} of {words}"
+    return words
 
 
 class Explainer:
@@ -88,6 +122,8 @@ class Explainer:
         self._writes: list[Event] = []
         self._kernels: dict[tuple[str, str], Event] = {}
         self._overloads: dict[tuple[str, str, str], Event] = {}
+        self._remade: dict[tuple[str, str], Event] = {}
+        self._homes: dict[tuple[str, int, str], set[str]] = {}
 
     def see(self, event: Event) -> None:
         """Take note of an event that is not itself explained."""
@@ -96,6 +132,8 @@ class Explainer:
             self._writes.append(event)
         elif kind == "kernel":
             self._kernels[(str(event.get("module")), str(event["key"]))] = event
+        elif kind == "remade":
+            self._remade[(str(event.get("module")), str(event["key"]))] = event
         elif kind == "overload":
             self._overloads[(str(event["module"]), str(event["key"]), str(event["sig"]))] = event
 
@@ -107,18 +145,22 @@ class Explainer:
             return self._explain(event, earlier)
         finally:
             earlier.append(event)
+            for kernel in event["kernels"]:
+                self._homes.setdefault(_definition(kernel), set()).add(module)
 
     def _explain(self, event: Event, earlier: Sequence[Event]) -> Cause:
         module = str(event["module"])
         paid = _line(event.get("paid"))
         if not earlier:
-            return Cause("first-load", f"first use of module {module}", paid)
+            return self._twice(event, paid) or Cause("first-load", f"first use of module {module}", paid)
         variant = (event["block_dim"], event["target"])
         same = [one for one in earlier if one["hash"] == event["hash"] and (one["block_dim"], one["target"]) == variant]
         if same:
             if any(_overlap(event, one) for one in same):
                 text = f"several threads used {module} for the first time at once, and each loaded it"
                 return Cause("concurrent", text, paid)
+            # Changed, and now changed back: what is there again is no lost cache.
+            back = event["outcome"] == "cached" and self._latest(earlier, variant)["hash"] != event["hash"]
             if same[-1]["outcome"] == "failed":
                 return Cause("previous-failed", f"the previous build of {module} failed: {same[-1].get('error')}", paid)
             if event["outcome"] == "compiled":
@@ -127,7 +169,8 @@ class Explainer:
                     f"the same code of {module} was built before in this process, and the cache no longer had it",
                     paid,
                 )
-            return Cause("cache-lost", f"{module} was unloaded and loaded again unchanged", paid)
+            if not back:
+                return Cause("cache-lost", f"{module} was unloaded and loaded again unchanged", paid)
         before = [one for one in earlier if (one["block_dim"], one["target"]) == variant]
         if not before:
             changes = self._differences(module, earlier[-1], event, ignore=("block_dim",))
@@ -146,6 +189,28 @@ class Explainer:
         others = [change.text for change in changes if change is not first]
         text = first.text + (f" (and {len(others)} more)" if others else "")
         return Cause(first.kind, text, first.line or paid, {**first.data, "also": others} if others else first.data)
+
+    def _latest(self, earlier: Sequence[Event], variant: tuple[Any, Any]) -> Event:
+        return [one for one in earlier if (one["block_dim"], one["target"]) == variant][-1]
+
+    def _twice(self, event: Event, paid: SourceLine | None) -> Cause | None:
+        """``python -m pkg.app`` and ``import pkg.app``: one file runs twice and has two Warp modules."""
+        module = str(event["module"])
+        for kernel in event["kernels"]:
+            path, line, qualname = _definition(kernel)
+            if "<locals>" in qualname:
+                continue
+            for other in sorted(self._homes.get((path, line, qualname), ())):
+                imported = other if module in MAIN else module
+                stem = PurePath(path).stem
+                if (module in MAIN) != (other in MAIN) and imported.rpartition(".")[2] == stem:
+                    main = module if module in MAIN else other
+                    text = (
+                        f"{PurePath(path).name} runs twice, as {main} and as {imported}: its kernels were built for"
+                        f" {other} already, and again for {module}"
+                    )
+                    return Cause("imported-twice", text, SourceLine(path, line, qualname), {"other": other})
+        return None
 
     def _differences(self, module: str, old: Event, new: Event, ignore: Iterable[str] = ()) -> list[Cause]:
         changes = [
@@ -197,8 +262,7 @@ class Explainer:
         overload = self._overloads.get((module, key, sig))
         if sig and overload is not None:
             used = _line(overload.get("used"))
-            types = sig.replace("_", ", ")
-            text = f"generic kernel {key} got a new instance for the types {types}"
+            text = f"generic kernel {key} got a new instance for {type_words(sig)}"
             defined = f"{line.path}:{line.line}"
             return Cause("overload-added", text, used, {"kernel": key, "overload": sig, "defined": defined})
         made = self._kernels.get((module, key))
@@ -212,6 +276,15 @@ class Explainer:
         return Cause("kernel-added", what, line, data)
 
     def _changed(self, module: str, old: Event, new: Event) -> Cause:
+        cause = self._difference(old, new)
+        remade = self._remade.get((module, str(new["key"])))
+        again = _line(remade.get("by")) if remade else None
+        if remade is None or again is None:
+            return cause
+        text = f"{cause.text} ({PurePath(str(new['path'])).name} ran again at {PurePath(again.path).name}:{again.line})"
+        return Cause(cause.kind, text, cause.line, {**cause.data, "registered": _where(again)})
+
+    def _difference(self, old: Event, new: Event) -> Cause:
         key = str(new["key"])
         line = SourceLine(str(new["path"]), int(new["line"]), str(new["qualname"]))
         if old.get("source") != new.get("source"):
@@ -269,6 +342,8 @@ def _effect(event: Event, loads: Sequence[Load], created: Mapping[str, float]) -
         return "not-code", []
     module = event.get("module")
     reachable = [load for load in loads if module is None or load.module == module]
+    if module is not None and not reachable:
+        return "none", []
     before = {load.module: load for load in reachable if load.start < at}
     reached, rebuilt, missed = set(), set(), set()
     for name_of in {load.module for load in reachable}:

@@ -249,8 +249,12 @@ def _late_options(profile: Profile, run: Run) -> list[str]:
     }
     seen: dict[tuple[str, str, str], tuple[OptionWrite, int]] = {}
     for process in run.processes:
+        homes = {kernel.definition.path for load in process.loads for kernel in load.kernels}
         for write in process.option_writes:
-            if write.effect in words:
+            # A library sets options of many modules that a program never uses: no news. Where kernels of that very file
+            # were loaded, they are in other Warp modules.
+            idle = write.effect == "none" and not write.missed and not (write.line and write.line.path in homes)
+            if write.effect in words and not idle:
                 key = (write.option, write.effect, _place(profile, write.line))
                 known = seen.get(key)
                 seen[key] = (write, (known[1] if known else 0) + 1)
@@ -260,8 +264,10 @@ def _late_options(profile: Profile, run: Run) -> list[str]:
     for (option, effect, place), (write, times) in seen.items():
         target = "wp.config." if write.via == "config" else ""
         text = f"{target}{option} = {write.new!r} {words[effect]}"
-        if effect == "none":
-            text += " " + (", ".join(write.missed[:4]) or "every module")
+        if effect == "none" and write.missed:
+            text += " " + ", ".join(write.missed[:4]) + (" ..." if len(write.missed) > 4 else "")
+        elif effect == "none":
+            text = f"{option} = {write.new!r} reached nothing: no kernel that was loaded is in module {write.module}"
         if times > 1:
             text += f" ({times} x)"
         lines += _wrap(text, "  ") + _wrap(f"at {place}", "    ")
