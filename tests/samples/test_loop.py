@@ -147,6 +147,32 @@ def test_late_config_moves_when_asked(loop) -> None:
     assert changed == []
 
 
+def test_lost_cache(loop) -> None:
+    sample = loop("lost_cache")
+    before = sample.observe()
+    assert (before.builds, before.warm_builds) == ({"__main__": 1}, 1)
+    _, changed = sample.verify()
+    assert changed == ["orbits.py"]
+    assert "clear_kernel_cache" not in (sample.folder / "orbits.py").read_text(encoding="utf-8")
+
+    after = sample.observe()
+    same_behaviour(before, after)
+    assert (after.builds, after.identities) == (before.builds, before.identities)
+
+    _, changed = sample.verify()
+    assert changed == []
+
+
+def test_lost_cache_static(loop, run_cli) -> None:
+    """The removed flag is mended from the source; the lost cache is for a measurement to show."""
+    sample = loop("lost_cache")
+    result = run_cli("apply", cwd=sample.folder)
+    assert result.returncode == 0, result.stderr
+    old = sample.original["orbits.py"].decode()
+    new = old.replace("wp.config.quiet = True", "wp.config.log_level = wp.LOG_WARNING")
+    assert texts(sample.folder)["orbits.py"].decode() == new
+
+
 def test_clean(loop) -> None:
     sample = loop("clean")
     result, changed = sample.verify()

@@ -32,6 +32,7 @@ SAMPLES = {
     "kernels_between_launches": Sample("Kernels defined after their module was loaded.", ("run.py",)),
     "late_module_options": Sample("Module options set after the first launch.", ("pendulums.py",)),
     "late_config": Sample("A global option set below the import of the kernels.", ("run.py",)),
+    "lost_cache": Sample("The kernel cache is cleared at every start.", ("orbits.py",)),
     "clean": Sample("Nothing to mend.", ("run.py",)),
 }
 
