@@ -11,7 +11,7 @@ from warpfix.codemods.base import Declined, Edit, Source, Splice
 
 @dataclass(frozen=True)
 class InsertStatement(Edit):
-    """Insert ``text`` (one line) above the statement at module scope that begins on ``before``, as far apart as that."""
+    """Insert ``text``, one line, above the statement at module scope that begins on ``before``, as far apart as it."""
 
     codemod: ClassVar[str] = "insert_statement"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -113,4 +112,80 @@ def _top(statement: ast.stmt) -> str:
     return statement.names[0].name.split(".", 1)[0]
 
 
-_STANDARD = sys.stdlib_module_names
+_STANDARD = frozenset(
+    [
+        "abc",
+        "argparse",
+        "ast",
+        "asyncio",
+        "atexit",
+        "base64",
+        "bisect",
+        "builtins",
+        "collections",
+        "concurrent",
+        "configparser",
+        "contextlib",
+        "copy",
+        "csv",
+        "ctypes",
+        "dataclasses",
+        "datetime",
+        "decimal",
+        "enum",
+        "fractions",
+        "functools",
+        "gc",
+        "glob",
+        "gzip",
+        "hashlib",
+        "heapq",
+        "importlib",
+        "inspect",
+        "io",
+        "itertools",
+        "json",
+        "linecache",
+        "logging",
+        "math",
+        "multiprocessing",
+        "numbers",
+        "operator",
+        "os",
+        "pathlib",
+        "pickle",
+        "platform",
+        "pprint",
+        "queue",
+        "random",
+        "re",
+        "runpy",
+        "secrets",
+        "shlex",
+        "shutil",
+        "signal",
+        "socket",
+        "sqlite3",
+        "statistics",
+        "string",
+        "struct",
+        "subprocess",
+        "sys",
+        "sysconfig",
+        "tempfile",
+        "textwrap",
+        "threading",
+        "time",
+        "timeit",
+        "traceback",
+        "types",
+        "typing",
+        "unittest",
+        "urllib",
+        "uuid",
+        "warnings",
+        "weakref",
+        "zipfile",
+    ]
+)
+"""Modules of the standard library that stand among a file's first imports: enough to know that group by."""

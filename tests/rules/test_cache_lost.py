@@ -79,6 +79,11 @@ def test_silent_in_benchmarks_tools_and_tests(tmp_path: Path, name: str) -> None
     assert found(tmp_path, CLEAR, name) == []
 
 
+def test_silent_in_tests_even_if_they_are_asked_for(tmp_path: Path) -> None:
+    files = {"tests/test_x.py": HEAD + CLEAR + TAIL}
+    assert findings_of(tmp_path, files, select=("WF401",), include_tests=True) == []
+
+
 def test_a_script_that_only_clears_is_a_tool(tmp_path: Path) -> None:
     assert found(tmp_path, CLEAR, tail="") == []
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scan_support import apply_fix, findings_of
+from scan_support import apply_fix, findings_of, index_of
 
+from warpfix.config import Config
 from warpfix.findings import Applicability, Finding
+from warpfix.measure.profile import LaunchLog, ProcessRun, Profile, Run
+from warpfix.rules import run_rules
 
 MAKE = """\
 import functools
@@ -190,3 +193,21 @@ def test_called_from_another_file(tmp_path: Path) -> None:
     kernels = program("def step(v):\n    wp.launch(make(3), dim=4, inputs=[v])\n")
     (finding,) = found(tmp_path, "import kern\nfor _ in range(9):\n    kern.step(1)\n", kern=kernels)
     assert finding.path.endswith("kern.py") and "of app.py calls" in finding.message
+
+
+def profile_of(path: Path, line: int, times: int) -> Profile:
+    made = {f"{path}:{line}": times} if times else {}
+    process = ProcessRun(1, 0, (), "3", "1.19", 0.0, True, None, 1.0, (), LaunchLog(0, (), {}, ()), (), made)
+    return Profile(("x",), ".", "native", (Run("cold", 0, 1.0, "", "", (process,)),))
+
+
+@pytest.mark.parametrize(("times", "kept", "ran"), [(50, True, True), (0, True, False), (1, False, False)])
+def test_with_a_profile(tmp_path: Path, times: int, kept: bool, ran: bool) -> None:
+    source = program(LOOP)
+    line = source.splitlines().index("    def k(v: wp.array(dtype=float)):") + 1
+    index = index_of(tmp_path, {"app.py": source})
+    findings, _ = run_rules(index, Config(select=("WF501",)), profile_of(tmp_path / "app.py", line, times))
+    assert len(findings) == kept
+    for finding in findings:
+        assert finding.cost is not None and finding.cost.ran is ran
+        assert ("50 times in the measured command" in finding.message) is ran

@@ -257,6 +257,10 @@ _PIECES = st.sampled_from(
         "wp.get_module('x').options['fast_math'] = x", "wp.get_module().options.update(**x)", "k.module.options[x] = 1", "setattr(wp.config, x)",
         "setattr(wp.config, 'mode', 1)", "k = wp.kernel(f)", "x = wp.kernel(*x)", "wp.kernel()(f)", "wp.Kernel()", "[wp := k for x in wp]",
         "(wp := wp)", "f = make", "make = f", "wp.config.mode: str = 'x'", "wp.config.max_unroll += 1", "x = y = wp.config", "wp.force_load(**x)",
+        "wp.clear_kernel_cache()", "wp.map(lambda a: a, x)", "wp.overload(k, x)", "@wp.overload", "for i in range(12):", "for x, wp in ((1, 2), x):",
+        "wp.config.kernel_cache_dir = x", "wp.config.verbose = True", "os.environ['WARP_CACHE_PATH'] = x", "wp.force_load(x, block_dim=4)",
+        "wp.launch(make(x), dim=1, inputs=[x], block_dim=4)", "wp.launch(f(), *x, block_dim=x)", "@wp.kernel(enable_backward=False)", "wp.tile_matmul(x)",
+        "def k(x: Any, y: wp.array(dtype=Any)):",
         "# warpfix: ignore[WF201", "'''", "x = 1; wp.launch(k, dim=1)", "if __name__ == '__main__':", "f()", "make(f)(k)(x)", "pass", "...",
     ]
 )  # fmt: skip

@@ -33,6 +33,13 @@ def join_profile(findings: Iterable[Finding], profile: Profile) -> list[Finding]
             if observed and all(write.effect in ("before-load", "same-value") for write in observed):
                 continue  # the run shows that it came in time, or changed nothing
             kept.append(replace(finding, cost=_option_cost(run, finding, lines, bool(observed))))
+        elif "made_at" in finding.data:
+            made = _made(run, *finding.data["made_at"])
+            if made == 1:
+                continue  # the factory ran once: there is nothing to keep
+            cost = _kernel_cost(run, {(os.path.realpath(finding.path), str(finding.kernel))})
+            message = f"{finding.message} ({made} times in the measured command)" if made else finding.message
+            kept.append(replace(finding, message=message, cost=replace(cost, ran=made > 0)))
         elif finding.kernel is not None:
             kept.append(replace(finding, cost=_kernel_cost(run, {(os.path.realpath(finding.path), finding.kernel)})))
         else:
@@ -42,6 +49,17 @@ def join_profile(findings: Iterable[Finding], profile: Profile) -> list[Finding]
 
 def _writes(run: Run) -> list[OptionWrite]:
     return [write for process in run.processes for write in process.option_writes]
+
+
+def _made(run: Run, path: str, first: int, last: int) -> int:
+    """How often kernel objects were made of a definition that begins on one of these lines."""
+    count = 0
+    for process in run.processes:
+        for where, times in process.kernel_definitions.items():
+            owner, _, line = where.rpartition(":")
+            if line.isdigit() and first <= int(line) <= last and os.path.realpath(owner) == os.path.realpath(path):
+                count += times
+    return count
 
 
 def _kernel_cost(run: Run, kernels: set[tuple[str, str]]) -> Cost:

@@ -9,7 +9,7 @@ from warpfix.codemods.remove_statement import RemoveStatement
 from warpfix.findings import Applicability, Finding, Fix
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import value_of
-from warpfix.index.model import FileIndex
+from warpfix.index.model import FileIndex, Role
 from warpfix.index.names import canonical
 from warpfix.index.walk import Enclosing
 from warpfix.rules import Context, Rule, locate
@@ -65,7 +65,7 @@ _CHANGING = frozenset(
 
 def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
     """Findings for one file, where it is no benchmark."""
-    if not any(word in file.text for word in _WORDS) or measures(index, file):
+    if not any(word in file.text for word in _WORDS) or measures(index, file) or file.role is Role.TEST:
         return
     if index.prefix(file).split(".", 1)[0] == "warp" and "_src" in file.path:
         return

@@ -322,7 +322,11 @@ def _finding(
         kernel=kernels[0].qualname,
         fix=fix,
         declined=declined,
-        data={"factory": factory.name, "called": [site.file.path, site.node.lineno]},
+        data={
+            "factory": factory.name,
+            "called": [site.file.path, site.node.lineno],
+            "made_at": [file.path, head(file, kernels[0].node)["line"], kernels[0].node.lineno],
+        },
     )
 
 
