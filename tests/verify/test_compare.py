@@ -296,6 +296,14 @@ def test_warps_own_lines_are_not_the_programs(tmp_path: Path) -> None:
     assert program_output(made) == "hello there\nend"
 
 
+def test_lines_that_warp_prints_from_cpp_are_not_the_programs(tmp_path: Path) -> None:
+    text = (
+        "one\nWarp: Generating precompiled header: /tmp/a.pch\nWarp: Precompiled header generated successfully\n"
+        "Warp: Using existing precompiled header: /tmp/a.pch\nWarp: my own title\n"
+    )
+    assert program_output(run(process([A]), stdout=text, folder=tmp_path)) == "one\nWarp: my own title\n"
+
+
 # The text that ran, and the probe.
 
 

@@ -575,6 +575,14 @@ def _kernel_words(instance: Sequence[str]) -> str:
 # The program's own output.
 
 
+# What Warp's compiler library prints from C++ in verbose runs (warp/native/clang/clang.cpp): no hook sees it.
+_NATIVE_LINES = re.compile(
+    r"^Warp: (?:Generating precompiled header: |Using existing precompiled header: |"
+    r"Precompiled header generated successfully)[^\n]*\n",
+    re.M,
+)
+
+
 def program_output(run: Run) -> str | None:
     """What the program itself wrote to stdout, without Warp's own lines; None where it was not kept."""
     try:
@@ -591,7 +599,7 @@ def program_output(run: Run) -> str | None:
             if found >= 0:
                 text = text[:found] + text[found + len(line) + 1 :]
                 position = found
-    return text
+    return _NATIVE_LINES.sub("", text)
 
 
 def compare_stdout(before: Sequence[str], after: Sequence[str]) -> Check:
