@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -157,3 +159,37 @@ def test_a_wrapper_script(probed: Probed) -> None:
     run = probed(["sh", "-c", "cd . && exec $0 app.py", "python"], files={"app.py": "print('in')"})
     assert stdout(run) == "in\n"
     assert len(run.processes) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("#!/bin/sh\nexport PYTHONPATH=src\nexec {python} app.py\n", "run.sh:2 sets PYTHONPATH", id="sets"),
+        pytest.param("#!/bin/sh\nunset PYTHONPATH\n{python} app.py\n", "run.sh:2 takes PYTHONPATH away", id="unset"),
+        pytest.param("#!/bin/sh\nenv -u PYTHONPATH {python} app.py\n", "run.sh:2 takes PYTHONPATH away", id="env -u"),
+        pytest.param("#!/bin/sh\n\nenv -i {python} app.py\n", "run.sh:3 empties the environment", id="env -i"),
+        pytest.param("#!/bin/sh\n{python} -I app.py\n", "run.sh:2 runs python -I", id="isolated"),
+        pytest.param("#!{python} -E\nprint(1)\n", "run.sh:1 runs python -E", id="shebang"),
+    ],
+)
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
+def test_a_wrapper_that_keeps_the_probe_out_is_named_with_its_line(
+    text: str, said: str, probed: Probed, tmp_path: Path
+) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text(text.format(python=sys.executable))
+    script.chmod(0o755)
+    by_shell = [["sh", str(script)]] if text.startswith("#!/bin/sh") else []
+    for command in [[str(script)], *by_shell]:
+        run = probed(command, files={"app.py": "print(1)"})
+        assert run.processes == () and stdout(run) == "1\n"
+        message = unobserved(run, command)
+        assert message is not None and said in message and "\n" not in message
+
+
+def test_a_wrapper_that_adds_to_pythonpath_is_fine(probed: Probed) -> None:
+    run = probed(["sh", "-c", "PYTHONPATH=src:$PYTHONPATH $0 app.py", "python"], files={"app.py": "print(1)"})
+    assert len(run.processes) == 1
+    run = probed(["sh", "-c", "PYTHONPATH=src $0 app.py", "python"], files={"app.py": "print(1)"})
+    message = unobserved(run, ["sh", "-c", "PYTHONPATH=src $0 app.py", "python"])
+    assert message is not None and "write PYTHONPATH=$PYTHONPATH:src there" in message

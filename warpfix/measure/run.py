@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import shutil
 import signal
@@ -232,6 +233,9 @@ def _probable_cause(command: Sequence[str]) -> str:
         return f"{name} runs it in a container, where the probe's folder is not; run warpfix inside the container"
     if name in ("sudo", "doas", "su", "ssh"):
         return f"{name} starts it with another environment; run warpfix itself under {name}"
+    said = _in_a_script(command)
+    if said:
+        return said
     if name == "env" and any(arg in ("-i", "-", "--ignore-environment") for arg in command[1:]):
         return "env -i empties the environment, and with it PYTHONPATH, through which the probe gets in"
     flags = [arg for arg in command[1:] if arg.startswith("-") and not arg.startswith("--")]
@@ -242,6 +246,46 @@ def _probable_cause(command: Sequence[str]) -> str:
             if letter in flag[1:]:
                 return f"python {flag} {words}, so the probe can't get in; leave the flag out for the measurement"
     return "it starts no Python, or one that ignores PYTHONPATH (-I, -E, -S, env -i, a container)"
+
+
+_LOSES = re.compile(
+    r"(?P<set>\bPYTHONPATH=(?!\S*\$\{?PYTHONPATH)\S*)"
+    r"|(?P<unset>\bunset\b.*\bPYTHONPATH\b|\benv\b.*(?:-u ?|--unset=)PYTHONPATH\b)"
+    r"|(?P<empty>\benv (?:-i|-|--ignore-environment)(?=\s))"
+    r"|\bpython[\d.]* (?P<flag>-(?:I|E|S)[a-zA-Z]*)(?=\s|$)"
+)
+
+
+def _in_a_script(command: Sequence[str]) -> str | None:
+    """What in a shell script, in the text after ``sh -c``, or in a shebang keeps the probe out."""
+    where, text = "the command", shlex.join(command)
+    script = shutil.which(command[0]) or command[0]
+    if Path(command[0]).name in ("sh", "bash", "dash", "zsh", "ksh") and len(command) > 1:
+        if "-c" not in command:
+            script = next((arg for arg in command[1:] if not arg.startswith("-")), script)
+        else:
+            text = " ".join(command[command.index("-c") + 1 :])
+    try:
+        with Path(script).open("rb") as file:
+            start = file.read(1 << 16)
+    except OSError:
+        start = b""
+    if start and b"\0" not in start:
+        where, text = script, start.decode("utf-8", "replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        found = _LOSES.search(line)
+        if found is None or (line.lstrip().startswith("#") and number > 1):
+            continue
+        place = where if where == "the command" else f"{where}:{number}"
+        if found["set"]:
+            hint = found["set"].replace("PYTHONPATH=", "PYTHONPATH=$PYTHONPATH:")
+            return f"{place} sets PYTHONPATH, through which the probe gets in: write {hint} there"
+        if found["unset"]:
+            return f"{place} takes PYTHONPATH away, through which the probe gets in"
+        if found["empty"]:
+            return f"{place} empties the environment (env -i), and with it PYTHONPATH, through which the probe gets in"
+        return f"{place} runs python {found['flag']}, which ignores PYTHONPATH; leave the flag out for the measurement"
+    return None
 
 
 def _signal_name(number: int) -> str:
