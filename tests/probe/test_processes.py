@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from warpfix.errors import WarpfixError
-from warpfix.measure.run import RunSettings, require_good, unobserved
+from warpfix.measure.run import RunSettings, require_good, run_command, unobserved
 
 from .conftest import Probed, stdout
 
@@ -193,3 +193,16 @@ def test_a_wrapper_that_adds_to_pythonpath_is_fine(probed: Probed) -> None:
     run = probed(["sh", "-c", "PYTHONPATH=src $0 app.py", "python"], files={"app.py": "print(1)"})
     message = unobserved(run, ["sh", "-c", "PYTHONPATH=src $0 app.py", "python"])
     assert message is not None and "write PYTHONPATH=$PYTHONPATH:src there" in message
+
+
+def test_a_place_for_the_probe_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WarpfixError, match=r"can't put the probe into .*TMPDIR chooses another place"):
+        run_command(
+            ["true"],
+            cwd=tmp_path,
+            state="cold",
+            workspace=tmp_path / "file" / "work",
+            caches=tmp_path / "caches",
+            settings=RunSettings(),
+        )

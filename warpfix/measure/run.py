@@ -80,14 +80,18 @@ def run_command(
         WarpfixError: The command can't be started, or did not end in time, or the probe itself could not start in it.
     """
     work = Path(workspace)
-    work.mkdir(mode=0o700, parents=True, exist_ok=True)
-    injection = inject(
-        work,
-        Path(caches),
-        environment=os.environ,
-        overlay=overlay,
-        stop_after_launches=settings.stop_after_launches,
-    )
+    try:
+        work.mkdir(mode=0o700, parents=True, exist_ok=True)
+        injection = inject(
+            work,
+            Path(caches),
+            environment=os.environ,
+            overlay=overlay,
+            stop_after_launches=settings.stop_after_launches,
+        )
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise WarpfixError(f"can't put the probe into {work}: {reason} (TMPDIR chooses another place)") from error
     if settings.prepare:
         _side_command(settings.prepare, cwd, "--prepare")
     try:
@@ -134,7 +138,10 @@ def measure(
     if settings.target != "native":
         raise WarpfixError(f"--target {settings.target} is not supported yet, only native (the devices Warp finds)")
     say = progress or (lambda line: None)
-    root = Path(tempfile.mkdtemp(prefix="warpfix-"))
+    try:
+        root = Path(tempfile.mkdtemp(prefix="warpfix-"))
+    except OSError as error:
+        raise WarpfixError(f"can't make a temporary folder: {error.strerror or error}") from error
     runs: list[Run] = []
     kept = False
     try:
