@@ -18,6 +18,7 @@ AstDefinition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 # What Python's parser takes for a line end. str.splitlines() knows more (form feeds, U+2028) and would count wrongly.
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_DIRECTIVE = re.compile(r"^[ \t\f]*#\s*(?:type:|fmt:\s*(?:on|off)|yapf:|autopep8:)")
 
 
 class Declined(Exception):
@@ -205,7 +206,8 @@ class Source:
     def comments_above(self, line: int) -> int:
         """First line of the comments attached directly above a line: of its own indentation, with no blank between.
 
-        A banner (``# -----``) that stands apart by a blank line is not attached.
+        A banner (``# -----``) that stands apart by a blank line is not attached, nor is a line that a type checker or a
+        formatter reads (``# type:``, ``# fmt: off``).
         """
         indent = self.indent_of(line)
         first = line
@@ -213,6 +215,8 @@ class Source:
             text = self.line(first - 1)
             if not text.lstrip().startswith("#") or self.indent_of(first - 1) != indent:
                 break
+            if _DIRECTIVE.match(text):
+                break  # it speaks to a tool about the place, not about the statement
             if first - 1 == 1 and text.lstrip("\ufeff").startswith("#!"):
                 break
             first -= 1

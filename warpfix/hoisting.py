@@ -111,6 +111,8 @@ class Verdict:
     """Names of the other definitions that move along."""
     silent: bool = False
     """Whether there is nothing that a reader could do about it."""
+    same: bool = True
+    """Whether it is proved that every call makes the same kernel; a declined one may be another each time."""
 
     @property
     def stable(self) -> bool:
@@ -118,8 +120,23 @@ class Verdict:
         return not self.captures
 
 
+_GUARD = re.compile(
+    r"version|hasattr|is_cuda|is_cpu|available|\barch\b|capab|find_spec|platform|HAS_|support|[\"']c(?:pu|uda)\b",
+    re.IGNORECASE,
+)
+_FORMATTER = re.compile(r"^[ \t\f]*#\s*(?:fmt:\s*(off|on)|yapf:\s*(disable|enable)|autopep8:\s*(off|on))\s*$")
+_CONTAINER_TYPES = frozenset({"builtins.dict", "builtins.list", "builtins.set", "builtins.bytearray"})
+_MATH = re.compile(r"^(?:math|numpy)\.(?:pi|e|tau|inf|nan)$")
+# What tells one kernel object from another.
+_IDENTITY = frozenset({"key", "module", "adj", "hash"})
+
+
 class _AsItShouldBe(Declined):
     """There is nothing that a reader could do."""
+
+
+class _Unproved(Declined):
+    """It is not even proved that the kernel is the same at every call."""
 
 
 class _Varies(Exception):
@@ -221,9 +238,10 @@ class Hoister:
         )
 
     @cached_property
-    def written_attributes(self) -> set[str]:
-        """Every attribute name that some file of the project assigns (``x.name = ``, ``setattr(x, "name", ...)``)."""
-        found: set[str] = set()
+    def _written(self) -> tuple[set[str], set[str], set[str]]:
+        attributes: set[str] = set()
+        contents: set[str] = set()
+        asked: set[str] = set()
         for path in self.index.project.files:
             file = self.index.files.get(path)
             if file is not None:
@@ -234,10 +252,36 @@ class Hoister:
                         text = stream.read()
                 except OSError:
                     continue
-            found.update(_ATTRIBUTE_WRITE.findall(text))
-            if "setattr" in text:
-                found.update(_SETATTR.findall(text))
-        return found
+            attributes.update(_ATTRIBUTE_WRITE.findall(text))
+            contents.update(name for pair in _CONTENT_WRITE.findall(text) for name in pair if name)
+            if "attr(" in text:
+                attributes.update(_SETATTR.findall(text))
+                asked.update(_ATTR_BY_NAME.findall(text))
+        return attributes, contents, asked
+
+    @property
+    def written_attributes(self) -> set[str]:
+        """Every attribute name that some file of the project assigns (``x.name = ``, ``setattr(x, "name", ...)``)."""
+        return self._written[0]
+
+    @property
+    def written_contents(self) -> set[str]:
+        """Every name whose contents some file changes in place: ``name[0] = ``, ``name.x = ``, ``name.update(...)``."""
+        return self._written[1]
+
+    @property
+    def asked_names(self) -> set[str]:
+        """Every attribute name that some file asks for as a string: ``getattr(x, "name")``, ``hasattr(x, "name")``."""
+        return self._written[2]
+
+    @cached_property
+    def module_touched(self) -> str | None:
+        """``file.py:12`` where the project changes a Warp module's options through one of its kernels."""
+        for file in self.index.files.values():
+            match = _MODULE_OPTIONS.search(file.text)
+            if match is not None:
+                return f"{os.path.basename(file.path)}:{file.text.count(chr(10), 0, match.start()) + 1}"
+        return None
 
     @cached_property
     def interface_files(self) -> set[str]:
@@ -337,7 +381,7 @@ class Hoister:
                 if len(around) > 1 or not self.only_at_import(other, around[0], call.enclosing[:outer], depth + 1):
                     return False
             elif any(isinstance(node, ast.If) and _is_main_guard(node) for node in call.enclosing) or any(
-                not _functions(launch.enclosing) for launch in other.launches
+                not _functions(launch.enclosing) and _comes_before(launch.node, call) for launch in other.launches
             ):
                 return False
         # The costly question last: whether anything else refers to it, under this or another name.
@@ -345,6 +389,12 @@ class Hoister:
 
 
 _ATTRIBUTE_WRITE = re.compile(r"\.(\w+)(?:\s*,\s*[\w.]+)*\s*(?::[^=\n]+)?(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)")
+_CONTENT_WRITE = re.compile(
+    r"(\w+)\s*(?:\[[^\]\n]*\]|\.\w+)\s*(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)"
+    r"|(\w+)\.(?:append|add|update|clear|pop|popitem|setdefault|extend|insert|remove|fill|sort|reverse|put)\("
+)
+_ATTR_BY_NAME = re.compile(r"(?:[gs]et|has)attr\(\s*[^()\n]*?,\s*[\"'](\w+)")
+_MODULE_OPTIONS = re.compile(r"\.module\.options\b\s*(?:\[[^\]\n]*\]\s*=(?!=)|\.update\(|=(?!=))")
 _SETATTR = re.compile(r"setattr\(\s*[\w.\"'\[\]]+\s*,\s*[\"'](\w+)")
 
 
@@ -403,6 +453,31 @@ class FileFacts:
     def definitions_by_node(self) -> dict[ast.AST, Construct]:
         """Definition to what Warp makes of it."""
         return {c.node: c for c in self.file.constructs if c.decorator is not None}
+
+    @cached_property
+    def looks_at_itself(self) -> str | None:
+        """What the file calls to see every name of its module scope: ``globals``, ``vars(module)``, ``getmembers``."""
+        for called in ("globals", "vars", "dir", "getmembers"):
+            for call in self.index.calls(self.file).get(called, ()):
+                if called != "globals" and not self._its_own_module(call.node):
+                    continue
+                return called
+        return None
+
+    def _its_own_module(self, call: ast.Call) -> bool:
+        return bool(call.args) and (
+            self.resolve(call.args[0]) in (self.file.module, self.index.prefix(self.file))
+            or "__name__" in ast.unparse(call.args[0])
+            or "__main__" in ast.unparse(call.args[0])
+        )
+
+    @cached_property
+    def reads_keys(self) -> bool:
+        """Whether anything in the file reads ``.key`` of something."""
+        return any(
+            isinstance(node, ast.Attribute) and node.attr == "key" and isinstance(node.ctx, ast.Load)
+            for node in ast.walk(self.file.tree)
+        )
 
     @cached_property
     def exported(self) -> frozenset[str] | None:
@@ -492,6 +567,12 @@ def _functions(enclosing: Iterable[ast.AST]) -> list[ast.AST]:
     return [node for node in enclosing if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))]
 
 
+def _comes_before(launch: ast.Call, call: CallNode) -> bool:
+    """Whether a launch at module scope runs before a call there: above it, or in the turn before of the same loop."""
+    loops = [node for node in call.enclosing if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+    return launch.lineno < call.node.lineno or any(_contains(loop, launch) for loop in loops)
+
+
 def _is_main_guard(node: ast.If) -> bool:
     return any(isinstance(inner, ast.Name) and inner.id == "__name__" for inner in ast.walk(node.test))
 
@@ -525,6 +606,8 @@ class _FilePlanner:
         self.scopes = self.facts.scopes
         self.source = self.facts.source
         self.items: dict[tuple[int, str], _Item] = {}
+        self.escaping: set[tuple[int, str]] = set()
+        """Kernels that get another name, or leave their function."""
 
     def plan(self, closures: Sequence[Construct]) -> list[Verdict]:
         verdicts = []
@@ -540,6 +623,7 @@ class _FilePlanner:
             except Declined as reason:
                 verdict.declined = str(reason)
                 verdict.silent = isinstance(reason, _AsItShouldBe)
+                verdict.same = not isinstance(reason, _Unproved)
         for verdict in verdicts:
             # Whatever is wrong with a stable kernel, a wrapper that hides its module says nothing of lateness.
             unknown = verdict.construct.module_choice is ModuleChoice.UNKNOWN or verdict.construct.via_wrapper
@@ -615,17 +699,18 @@ class _FilePlanner:
             except _Varies as error:
                 varies += error.captures
             except Declined as reason:
-                problem = problem or reason
+                problem = _worse(problem, reason)
             else:
                 item.needs.append(needed)
         if varies:
             raise _Varies(list(dict.fromkeys(varies)))
+        for check in (self._check_definition, self._check_place, self._check_globals):
+            try:
+                check(item)
+            except Declined as reason:
+                problem = _worse(problem, reason)
         if problem is not None:
             raise problem
-        if construct is not None:
-            self._check_definition(item, construct)
-        self._check_place(item)
-        self._check_globals(item)
         self.items[key] = item
         return item
 
@@ -641,30 +726,32 @@ class _FilePlanner:
         """The definition of a captured name, if it can move along. Raises _Varies or Declined."""
         name = occurrence.name
         if occurrence.store:
-            raise Declined(f"the kernel's code rebinds `{name}` of the function around it")
+            raise _Unproved(f"the kernel's code rebinds `{name}` of the function around it")
         bindings = bound.bindings.get(name, [])
         stores = [o for o in self.scopes.references(bound, name) if o.store]
         function = bound.node
         first = bindings[0] if bindings else None
         if bound.kind == "class":
-            raise Declined(f"it uses `{name}`, which a class body inside the function defines")
+            raise _Unproved(f"it uses `{name}`, which a class body inside the function defines")
         if isinstance(first, ast.arg):
             if first.arg == "self" or (first.arg == "cls"):
                 raise _Varies([Capture(name, "which can be another object at every call", function)])
             raise _Varies([Capture(name, f"a parameter of `{bound.name}`", function)])
         if len(stores) > 1:
             if all(isinstance(b, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for b in bindings):
-                raise Declined(f"`{bound.name}` defines `{name}` more than once")
+                raise _Unproved(f"`{bound.name}` defines `{name}` more than once")
             raise _Varies([Capture(name, f"which `{bound.name}` assigns more than once")])
         if first is None:
-            raise Declined(f"it uses `{name}`, whose definition was not found")
+            raise _Unproved(f"it uses `{name}`, whose definition was not found")
         if isinstance(first, ast.alias):
             raise Declined(f"it uses `{name}`, which `{bound.name}` imports itself")
         statement = first if isinstance(first, ast.stmt) else self._statement(first)
         if isinstance(first, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             companion = self.facts.definitions_by_node.get(first)
             if companion is None or companion.kind == "kernel" or companion.via_wrapper:
-                raise Declined(f"it uses `{name}`, which is neither a Warp function nor a struct that could move along")
+                raise _Unproved(
+                    f"it uses `{name}`, which is neither a Warp function nor a struct that could move along"
+                )
             return self._item(first, name, companion, path)
         if isinstance(statement, (ast.For, ast.AsyncFor)) or bound.kind == "comprehension":
             raise _Varies([Capture(name, "the variable of a loop")])
@@ -679,6 +766,8 @@ class _FilePlanner:
             problem = self._not_constant(statement.value)
             if problem is not None:
                 raise _Varies([Capture(name, problem)])
+            if self._mutable(self.facts, statement.value) and self._may_change(bound, name):
+                raise _Unproved(f"it uses `{name}`, an object that `{bound.name}` may change in place")
             try:
                 return self._item(statement, name, None, path)
             except _Varies as error:
@@ -686,6 +775,43 @@ class _FilePlanner:
                 reason = f"which is computed from `{source.name}`, {source.reason}"
                 raise _Varies([Capture(name, reason)]) from None
         raise _Varies([Capture(name, f"which `{bound.name}` computes")])
+
+    def _mutable(self, facts: FileFacts, value: ast.expr | None) -> bool:
+        """Whether a value is an object that can be changed in place: a container, a vector, the result of a call."""
+        if isinstance(value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)):
+            return True
+        if not isinstance(value, ast.Call):
+            return False
+        resolved = facts.resolve(value.func) or ""
+        if resolved == "warp.constant":
+            return any(self._mutable(facts, argument) for argument in value.args)
+        if resolved in _BUILTIN_TYPES or resolved in _TYPE_MAKERS:
+            return False
+        return not (_is_warp_type(resolved) and _SCALAR.match(resolved))
+
+    def _may_change(self, scope: Scope, name: str) -> bool:
+        """Whether Python code may change the object behind a local name: it stores into it or hands it on."""
+        for occurrence in self.scopes.references(scope, name):
+            node = occurrence.node
+            if occurrence.store or any(outer in self.facts.definitions_by_node for outer in self.facts.chain(node)):
+                continue
+            parent = self.source.parents.get(node)
+            if isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.FormattedValue)):
+                continue
+            if isinstance(parent, (ast.Attribute, ast.Subscript)) and parent.value is node:
+                user = self.source.parents.get(parent)
+                if not isinstance(parent.ctx, ast.Load) or (isinstance(user, ast.Call) and user.func is parent):
+                    return True
+                continue
+            holder = parent
+            while isinstance(holder, (ast.List, ast.Tuple, ast.keyword)):
+                holder = self.source.parents.get(holder)
+            called = holder.func if isinstance(holder, ast.Call) else None
+            if not isinstance(called, (ast.Name, ast.Attribute)):
+                return True
+            if not (self.facts.resolve(called) or "").startswith(("warp.", "builtins.print")):
+                return True
+        return False
 
     @staticmethod
     def _targets(statement: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
@@ -716,7 +842,7 @@ class _FilePlanner:
             return f"which is computed from `{value.id}`"
         if isinstance(value, ast.Attribute):
             resolved = self.facts.resolve(value)
-            if resolved is not None and _is_warp_type(resolved):
+            if resolved is not None and (_is_warp_type(resolved) or _MATH.match(resolved)):
                 return None
             return f"which is computed from `{ast.unparse(value)}`"
         if isinstance(value, ast.Call):
@@ -770,7 +896,12 @@ class _FilePlanner:
                 name = getattr(inner, "id", None) or getattr(inner, "attr", None) or getattr(inner, "arg", None)
                 if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
                     raise Declined(f"it uses the private name `{name}` of a class")
+        self._check_guards(item)
         references = self.scopes.references(item.scope, item.name)
+        if item.name in item.scope.global_names:
+            raise Declined(f"`{item.scope.name}` declares {what} `global`")
+        if any(isinstance(getattr(o.node, "ctx", None), ast.Del) for o in references):
+            raise Declined(f"`{item.scope.name}` deletes {what}")
         if sum(o.store for o in references) != 1:
             raise Declined(f"`{item.scope.name}` binds {what} more than once")
         for occurrence in references:
@@ -778,6 +909,39 @@ class _FilePlanner:
                 raise Declined(f"{what} is rebound through `nonlocal`")
             if occurrence.quoted:
                 raise Declined(f"{what} is named in a string annotation")
+
+    def _check_guards(self, item: _Item) -> None:
+        """What stands before the definition may keep it from ever running: a check of the device or the version."""
+        node: ast.AST = item.node
+        for outer in self.facts.chain(item.node):
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                for statement in outer.body:
+                    if statement is node:
+                        break
+                    if (
+                        isinstance(statement, ast.If)
+                        and isinstance(statement.body[-1], (ast.Return, ast.Raise))
+                        and _GUARD.search(ast.unparse(statement.test))
+                    ):
+                        raise Declined(
+                            f"`{outer.name}` is left before `{item.name}` is defined where line {statement.lineno} "
+                            "says so: it may not build everywhere"
+                        )
+            node = outer
+        outermost = self._outermost(item.node)
+        assert item.node.end_lineno is not None and outermost.end_lineno is not None
+        off: int | None = None
+        first = self.source.first_line(item.node)
+        for line in range(outermost.lineno, outermost.end_lineno + 1):
+            match = _FORMATTER.match(self.source.line(line).rstrip("\r\n"))
+            if match is None or first <= line <= item.node.end_lineno:
+                continue
+            switched_off = bool({"off", "disable"} & set(match.groups()))
+            if line > item.node.end_lineno:
+                break
+            off = line if switched_off else None
+        if off is not None:
+            raise Declined(f"line {off} switches a formatter off for `{item.name}` and what stands around it")
 
     def _looks_at_source(self, scope: Scope) -> bool:
         for module in ("inspect", "linecache"):
@@ -801,7 +965,10 @@ class _FilePlanner:
         assert isinstance(found, ast.stmt)
         return found
 
-    def _check_definition(self, item: _Item, construct: Construct) -> None:
+    def _check_definition(self, item: _Item) -> None:
+        construct = item.construct
+        if construct is None:
+            return
         what = f"`{item.name}`"
         node = construct.node
         if construct.via_wrapper is not None:
@@ -811,7 +978,7 @@ class _FilePlanner:
         if construct.decorator is None:
             raise Declined(f"{what} is made by a call, not by a decorator")
         if len(node.decorator_list) != 1:
-            raise Declined(f"{what} has other decorators as well")
+            raise _Unproved(f"{what} has other decorators as well")
         if isinstance(node, ast.AsyncFunctionDef):
             raise Declined(f"{what} is asynchronous")
         choice = construct.module_choice
@@ -874,11 +1041,11 @@ class _FilePlanner:
             if isinstance(inner, ast.Call):
                 called = self.facts.resolve(inner.func) if isinstance(inner.func, (ast.Name, ast.Attribute)) else None
                 if called is None or not called.startswith(("warp.", "builtins.", "math.")):
-                    raise Declined(f"`wp.static` in it calls `{ast.unparse(inner.func)}`, which would run at import")
+                    raise _Unproved(f"`wp.static` in it calls `{ast.unparse(inner.func)}`, which would run at import")
                 if called in ("builtins.getattr", "builtins.eval", "builtins.open", "builtins.__import__"):
-                    raise Declined(f"`wp.static` in it calls `{ast.unparse(inner.func)}`, which would run at import")
+                    raise _Unproved(f"`wp.static` in it calls `{ast.unparse(inner.func)}`, which would run at import")
             elif isinstance(inner, (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)):
-                raise Declined("`wp.static` in it holds a lambda or a comprehension")
+                raise _Unproved("`wp.static` in it holds a lambda or a comprehension")
 
     def _check_globals(self, item: _Item) -> None:
         """Every name of module scope that the moved code reads must be there at import, and stay what it is."""
@@ -887,10 +1054,10 @@ class _FilePlanner:
             if bound is not None and bound.kind != "module":
                 continue
             if occurrence.store:
-                raise Declined(f"its code rebinds `{occurrence.name}`")
+                raise _Unproved(f"its code rebinds `{occurrence.name}`")
             problem = self._global_problem(occurrence, occurrence.node in early)
             if problem is not None:
-                raise Declined(problem)
+                raise _Unproved(problem)
 
     def _early(self, item: _Item) -> set[ast.AST]:
         if isinstance(item.node, (ast.Assign, ast.AnnAssign)):
@@ -931,6 +1098,16 @@ class _FilePlanner:
                 return f"it reads `{name}`, which is no plain binding"
         return self._value_problem(occurrence, bindings, early)
 
+    def _rebound(self, occurrence: Occurrence) -> str | None:
+        """Why a global may be another thing when the kernel is built later or earlier; None if it is not."""
+        name = occurrence.name
+        if name in self.file.global_writes:
+            return f"it reads `{name}`, which a function of the file rebinds (`global {name}`)"
+        if name in self.hoister.written_attributes and self._written_from_outside(name):
+            return f"it reads `{name}`, which other code assigns from outside (`….{name} = …`)"
+        bindings = self.file.bindings.get(name, [])
+        return self._value_problem(occurrence, bindings, False) if len(bindings) == 1 else None
+
     def _same_import(self, name: str, bindings: Sequence[ast.AST], places: Sequence[list[ast.AST]]) -> bool:
         """Whether a name is only ever bound by imports of one thing, at least once without a condition."""
         if not all(isinstance(binding, (ast.Import, ast.ImportFrom)) for binding in bindings) or all(places):
@@ -945,32 +1122,71 @@ class _FilePlanner:
         while isinstance(parent := self.source.parents.get(node), ast.Attribute) and parent.value is node:
             chain.append(parent.attr)
             node = parent
+        indexed = isinstance(parent, ast.Subscript) and parent.value is node
+        early = early or self._inside_static(occurrence.node)
         binding = bindings[0]
         value = assigned_value(binding, name)
         if isinstance(binding, (ast.Import, ast.ImportFrom)):
-            if not chain:
-                return None
             resolved = self.facts.resolve(node) if isinstance(node, ast.expr) else None
             if resolved is None or resolved.startswith("warp."):
                 return None
             for attribute in chain:
                 if attribute in self.hoister.written_attributes and self._in_project(resolved):
                     return f"it reads `{'.'.join([name, *chain])}`, and `.{attribute}` is assigned somewhere"
-            return self._foreign_global(resolved, chain)
+            if chain and (problem := self._foreign_global(resolved, chain)) is not None:
+                return problem
+            return self._foreign_contents(resolved, ".".join([name, *chain]), early, indexed)
         if isinstance(binding, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             for attribute in chain:
                 if attribute in self.hoister.written_attributes:
                     return f"it reads `{name}.{attribute}`, and `.{attribute}` is assigned somewhere in the project"
             return None
-        mutable = isinstance(value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp))
-        static = self._inside_static(occurrence.node)
-        if mutable and (static or chain or early):
-            return f"it reads the contents of `{name}`, which can change"
-        if chain and not (isinstance(value, ast.Call) and (self.facts.resolve(value.func) or "").startswith("warp.")):
-            if isinstance(value, (ast.Name, ast.Attribute)):
+        return self._contents_problem(self.facts, name, value, name, chain, early, indexed)
+
+    def _contents_problem(
+        self,
+        facts: FileFacts,
+        name: str,
+        value: ast.expr | None,
+        shown: str,
+        chain: Sequence[str],
+        early: bool,
+        indexed: bool,
+    ) -> str | None:
+        """What speaks against reading a value of module scope at another moment than now."""
+        if isinstance(value, (ast.Name, ast.Attribute)):
+            if (facts.resolve(value) or "").startswith("warp."):
                 return None
+            for attribute in chain:
+                if attribute in self.hoister.written_attributes:
+                    return f"it reads `{shown}`, and `.{attribute}` is assigned somewhere in the project"
+            return None
+        container = isinstance(value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)) or (
+            isinstance(value, ast.Call) and facts.resolve(value.func) in _CONTAINER_TYPES
+        )
+        mutable = self._mutable(facts, value)
+        warps = isinstance(value, ast.Call) and (facts.resolve(value.func) or "").startswith("warp.")
+        if (container and (chain or early)) or (mutable and indexed and early and not warps):
+            return f"it reads the contents of `{shown}`, which can change"
+        if mutable and name in self.hoister.written_contents:
+            return f"it reads `{shown}`, which some code seems to change in place"
+        if chain and not warps:
             return f"it reads an attribute of the object `{name}`, which can change"
         return None
+
+    def _foreign_contents(self, resolved: str, shown: str, early: bool, indexed: bool) -> str | None:
+        """The same of a value that another module of the project holds."""
+        prefix = resolved.rpartition(".")[0]
+        while prefix and (other := self.index.module_file(prefix)) is None:
+            prefix = prefix.rpartition(".")[0]
+        if not prefix or other is None:
+            return None
+        name, *attributes = resolved[len(prefix) + 1 :].split(".")
+        found = other.bindings.get(name, [])
+        if not found or not isinstance(found[0], (ast.Assign, ast.AnnAssign, ast.Name)):
+            return None
+        value = assigned_value(found[0], name)
+        return self._contents_problem(self.hoister.facts(other), name, value, shown, attributes, early, indexed)
 
     def _foreign_global(self, resolved: str, chain: Sequence[str]) -> str | None:
         """A global of another project module, read through that module."""
@@ -1064,6 +1280,8 @@ class _FilePlanner:
         """Uses of the kernel object that see its identity, or expect it to fail."""
         if item.construct is not None and self.file.path in self.hoister.interface_files and not self.hoister.keep_keys:
             raise Declined("the project builds this module ahead of time, so that the kernel's key is an interface")
+        if self.facts.looks_at_itself is not None:
+            raise Declined(f"the file looks through its own names with `{self.facts.looks_at_itself}()`")
         outermost = self._outermost(item.node)
         functions = [n for n in self.facts.chain(item.node) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
         for function in functions:
@@ -1141,6 +1359,13 @@ class _FilePlanner:
             helper = self.index.definition(called) if called is not None else None
             if helper is not None and self.hoister.expects_failure(helper.node):
                 raise Declined(f"`{helper.node.name}` expects a failure of something, perhaps of {what}")
+            if helper is not None and (attribute := _identity_read(helper.node)) is not None:
+                raise Declined(f"`{helper.node.name}` reads `.{attribute}` of something, perhaps of {what}")
+        for outer in chain:
+            named = isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+            if named and (attribute := _identity_read(outer)) is not None:
+                raise Declined(f"`{getattr(outer, 'name', '')}` reads `.{attribute}` of something, perhaps of {what}")
+        self.escaping.add(item.key)
 
     def _callers(self, outer: ast.AST, outermost: ast.stmt) -> None:
         """Callers that expect the factory, or its kernel's first launch, to fail."""
@@ -1371,6 +1596,10 @@ class _FilePlanner:
             return False
         if self.facts.exported is not None and name in self.facts.exported:
             return False
+        if name in self.hoister.asked_names:
+            return False  # somebody asks at run time whether the module has it
+        if "__getattr__" in file.bindings and (f'"{name}"' in file.text or f"'{name}'" in file.text):
+            return False
         if self.scopes.references(None, name) or self.scopes.references(self.scopes.module, name):
             return False
         if name in self.hoister.written_attributes and self._written_from_outside(name):
@@ -1495,6 +1724,11 @@ class _FilePlanner:
         if landing.shared:
             level = level if level is Applicability.ASK else Applicability.MEASURED
             reasons.append("sharing a Warp module pays only where its kernels are built together")
+        renamed = verdict.rename is not None and verdict.rename.old_key != verdict.rename.new_key
+        root = (verdict.construct.node.lineno, verdict.construct.name)
+        if level is Applicability.SAFE and renamed and root in self.escaping and self.facts.reads_keys:
+            level = Applicability.MEASURED
+            reasons.append("the file reads `.key` of something, and this kernel's key changes")
         if level is Applicability.SAFE:
             late = self.hoister.late_config_writes
             if late:
@@ -1548,8 +1782,13 @@ def module_scope_problem(hoister: Hoister, file: FileIndex, construct: Construct
         planner._check_call(call)
     scope = planner._scope_of(construct.node)
     if len(scope.bindings.get(construct.name, ())) != 1:
-        raise Declined(f"`{construct.name}` is bound more than once")
+        raise _Unproved(f"`{construct.name}` is bound more than once")
     item = _Item(construct.node, construct.name, scope, construct)
+    for occurrence, bound in planner.scopes.outside_names(construct.node):
+        if (bound is None or bound.kind == "module") and (problem := planner._rebound(occurrence)) is not None:
+            raise _Unproved(problem)
+    if hoister.module_touched is not None:
+        raise Declined(f"{hoister.module_touched} changes options through a kernel's module")
     for occurrence in planner.scopes.references(scope, construct.name):
         planner._use(item, occurrence, True)
     created = [c.node.lineno for c in file.constructs if c.decorator is not None and not c.in_function]
@@ -1566,6 +1805,8 @@ class UniqueKernel:
     construct: Construct
     landing: Landing | None
     declined: str | None
+    same: bool = True
+    """Whether it is proved that the kernel is the same whenever it is built."""
 
 
 def unique_at_module_scope(hoister: Hoister, file: FileIndex) -> list[UniqueKernel]:
@@ -1585,7 +1826,8 @@ def unique_at_module_scope(hoister: Hoister, file: FileIndex) -> list[UniqueKern
                     module_scope_problem(hoister, file, construct)
                     known.append(UniqueKernel(construct, shared_landing(hoister, file, construct), None))
                 except Declined as reason:
-                    known.append(UniqueKernel(construct, None, str(reason)))
+                    same = not isinstance(reason, _Unproved)
+                    known.append(UniqueKernel(construct, None, str(reason), same))
     return known
 
 
@@ -1648,6 +1890,25 @@ def _candidates(function: str, name: str) -> Iterator[str]:
         number += 1
 
 
+def _identity_read(function: ast.AST) -> str | None:
+    """The attribute by which a function tells one kernel from another, if it reads one of anything."""
+    return next(
+        (
+            node.attr
+            for node in ast.walk(function)
+            if isinstance(node, ast.Attribute) and node.attr in _IDENTITY and isinstance(node.ctx, ast.Load)
+        ),
+        None,
+    )
+
+
+def _worse(first: Declined | None, second: Declined) -> Declined:
+    """The reason to give of two: the first one, unless only the other says that the kernel may not be the same."""
+    if first is None or (isinstance(second, _Unproved) and not isinstance(first, _Unproved)):
+        return second
+    return first
+
+
 def _one_in_each_branch(node: ast.If, bindings: set[ast.AST]) -> bool:
     if not node.orelse:
         return False
@@ -1691,6 +1952,7 @@ def _where(file: FileIndex, node: ast.AST) -> str:
     return f"{os.path.basename(file.path)}:{getattr(node, 'lineno', '?')}"
 
 
+_SCALAR = re.compile(r"^warp\.(?:types\.)?(?:u?int(?:8|16|32|64)|bfloat16|float(?:16|32|64)|bool)$")
 _BUILTIN_TYPES = frozenset({"builtins.int", "builtins.float", "builtins.bool"})
 _TYPE_MAKERS = frozenset(
     {

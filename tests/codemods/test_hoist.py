@@ -594,26 +594,31 @@ CASES = [
     case(
         """
         def run(a):
-            # fmt: off
+            # ---- about it ----
+
+            # type: ignore
             @wp.kernel
             def scale(a: wp.array(dtype=float)):
+                # fmt: off
                 a[0]  =  1.0
-            # fmt: on
+                # fmt: on
 
             # ---- banner ----
 
             wp.launch(scale, dim=1, inputs=[a])
         """,
         """
-        # fmt: off
         @wp.kernel
         def scale(a: wp.array(dtype=float)):
+            # fmt: off
             a[0]  =  1.0
+            # fmt: on
 
 
         def run(a):
-            # fmt: on
+            # ---- about it ----
 
+            # type: ignore
             # ---- banner ----
 
             wp.launch(scale, dim=1, inputs=[a])

@@ -103,7 +103,7 @@ DECLINED = [
             wp.launch(scale, dim=1, inputs=[a])
             del scale
         """,
-        "more than once",
+        "deletes",
         "deleted later",
     ),
     case(

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 NAMES = st.sampled_from(["scale", "run", "kernel", "first", "sum", "helper", "test_it", "N"])
-COMMENTS = st.sampled_from(["", "# about it\n", "# ---- banner ----\n\n", "# fmt: off\n"])
+COMMENTS = st.sampled_from(["", "# about it\n", "# ---- banner ----\n\n", "# type: (...) -> None\n"])
 BODIES = st.sampled_from(
     [
         "a[0] = 1.0",

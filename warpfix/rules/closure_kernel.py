@@ -45,10 +45,8 @@ def closure_finding(hoister: Hoister, verdict: Verdict) -> Finding | None:
         )
     else:
         module = construct.module_name or own_module(file)
-        message = (
-            f"`{construct.name}` is defined in `{around}`, though it captures nothing that varies: when it first "
-            f"appears after Warp module `{module}` was loaded, the whole module is built again"
-        )
+        proved = ", though it captures nothing that varies" if verdict.same else ""
+        message = f"`{construct.name}` is defined in `{around}`{proved}: when it first appears after Warp module `{module}` was loaded, the whole module is built again"
     return Finding(
         code=RULE.code,
         rule=RULE.slug,
@@ -90,6 +88,8 @@ def hoist_fix(verdict: Verdict) -> Fix | None:
 
 
 def _advice(verdict: Verdict) -> str:
+    if verdict.declined is not None and not verdict.same:
+        return f"whether it is the same at every call was not proved, and no fix is offered: {verdict.declined}"
     if verdict.declined is not None:
         return f"define it at module scope, by hand; no fix is offered: {verdict.declined}"
     assert verdict.rename is not None

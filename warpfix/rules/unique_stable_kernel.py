@@ -26,7 +26,7 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
     company = sharers(hoister, file)
     for one in stable:
         shares = one.landing is not None and company[one.landing.module] > 1
-        if shares or (one.declined is not None and len(stable) > 1 and not _on_purpose(one.construct)):
+        if shares or (one.declined is not None and one.same and len(stable) > 1 and not _on_purpose(one.construct)):
             yield _finding(hoister, file, one)
     closures = selects(context.config.select, CLOSURE) if context.config.select else True
     closures = closures and not selects(context.config.ignore, CLOSURE)
@@ -37,7 +37,7 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
             finding = closure_finding(hoister, verdict)
             if finding is not None:
                 yield replace(finding, code=RULE.code, rule=RULE.slug)
-        elif verdict.declined is not None and not _on_purpose(verdict.construct):
+        elif verdict.declined is not None and verdict.same and not _on_purpose(verdict.construct):
             construct = verdict.construct
             yield Finding(
                 code=RULE.code,

@@ -1,0 +1,208 @@
+"""Hoisting reads a value, or makes a kernel, at another moment than before: where that may differ, nothing moves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from edit_support import HEADER, edit, make_project
+
+
+def run(value: str = "1.0", first: str = "pass", last: str = "return None") -> str:
+    return f"""
+
+def run(a):
+    {first}
+
+    @wp.kernel
+    def scale(a: wp.array(dtype=float)):
+        a[0] = {value}
+
+    wp.launch(scale, dim=1, inputs=[a])
+    {last}
+"""
+
+
+def case(source: str, reason: str, id: str, **others: str) -> object:
+    return pytest.param(source, {f"{name}.py": text for name, text in others.items()}, reason, id=id)
+
+
+SETTINGS = "class Settings:\n    n = 1.0\n\n\ncurrent = Settings()\n"
+DECLINED = [
+    case("TABLE = dict(n=1.0)" + run('wp.static(TABLE["n"])'), "contents of `TABLE`", "a dict made by a call"),
+    case(
+        "import numpy\nARRAY = numpy.zeros(3)" + run("wp.static(float(ARRAY[0]))"),
+        "contents of `ARRAY`",
+        "an element of an array",
+    ),
+    case(
+        "from tables import TABLE" + run('wp.static(TABLE["n"])'),
+        "contents of `TABLE`",
+        "an imported dict",
+        tables='TABLE = {"n": 1.0}\n',
+    ),
+    case(
+        "import tables" + run('wp.static(tables.TABLE["n"])'),
+        "contents of `tables.TABLE`",
+        "a dict of an imported module",
+        tables='TABLE = {"n": 1.0}\n',
+    ),
+    case(
+        "from settings import current" + run("wp.static(current.n)"),
+        "attribute of the object `current`",
+        "an attribute of an imported object",
+        settings=SETTINGS,
+    ),
+    case(
+        "class Settings:\n    n = 1.0\n\n\nALIAS = Settings" + run("wp.static(ALIAS.n)"),
+        "`.n` is assigned somewhere",
+        "an attribute of a class under another name",
+        main="import mod\nmod.ALIAS.n = 2.0\n",
+    ),
+    case(
+        "G = wp.vec3(0.0, 0.0, 1.0)" + run("G[0]"),
+        "change in place",
+        "a vector of module scope that is changed in place",
+        main="import mod\nmod.G[0] = 2.0\n",
+    ),
+    case(run("axis[0]", "axis = wp.vec3(0.0); axis[0] = a"), "change in place", "a local vector changed in place"),
+    case(run("axis[0]", "axis = wp.vec3(0.0)", "axis.x = 1.0"), "change in place", "a local vector changed later"),
+    case(
+        "def turn(v):\n    v.x = 1.0\n" + run("axis[0]", "axis = wp.vec3(0.0)", "turn(axis)"),
+        "change in place",
+        "a local vector that is handed on",
+    ),
+    case(
+        "def names():\n    return [n for n, v in globals().items() if isinstance(v, wp.Kernel)]\n" + run(),
+        "looks through its own names",
+        "a file that lists its kernels",
+    ),
+    case(
+        run("wp.newer(1.0)", "if not hasattr(wp, 'newer'):\n        return"),
+        "may not build everywhere",
+        "a kernel for newer Warps only",
+    ),
+    case(
+        run(first="if wp.get_device().is_cpu:\n        raise RuntimeError"),
+        "may not build everywhere",
+        "a kernel for GPUs only",
+    ),
+    case(
+        run(first="# fmt: off", last="# fmt: on"),
+        "switches a formatter off",
+        "a formatter switched off around it",
+    ),
+    case(
+        "def tell(kernel):\n    return kernel.key\n" + run(last="return tell(scale)"),
+        "`tell` reads `.key`",
+        "a helper that reads the key",
+    ),
+    case(run(last="return [one.key for one in [scale]]"), "`run` reads `.key`", "the key read under another name"),
+    case(run(first="global scale"), "declares `scale` `global`", "global"),
+]
+
+
+@pytest.mark.parametrize(("source", "others", "reason"), DECLINED)
+def test_declined(tmp_path: Path, source: str, others: dict[str, str], reason: str) -> None:
+    result = edit(make_project(tmp_path / "p", {"mod.py": HEADER + source, **others}))
+    assert result.texts == {}
+    (verdict,) = [verdict for verdict in result.verdicts if verdict.construct.name == "scale"]
+    assert verdict.stable, verdict.captures
+    assert verdict.declined is not None
+    assert reason in verdict.declined
+
+
+HOISTED = [
+    case("import math\nHALF = math.pi / 2" + run("HALF"), "scale", "a number of module scope"),
+    case("import math" + run("half", "half = math.pi / 2"), "scale", "a local number made of pi"),
+    case("G = wp.vec3(0.0, 0.0, 1.0)" + run("G[0]"), "scale", "a vector that nobody changes"),
+    case(run("axis[0]", "axis = wp.vec3(0.0)", "print(axis, axis[0])"), "scale", "a local vector that is only read"),
+    case(run(first="if a is None:\n        return"), "scale", "left early for a reason of its own"),
+    case(
+        run(),
+        "run_scale",
+        "a name that somebody asks for",
+        main="import mod\nif hasattr(mod, 'scale'):\n    print('there')\n",
+    ),
+    case(
+        "def __getattr__(name):\n    if name == 'scale':\n        return 1.0\n    raise AttributeError(name)\n" + run(),
+        "run_scale",
+        "a name that the module answers for",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "others", "name"), HOISTED)
+def test_hoisted(tmp_path: Path, source: str, others: dict[str, str], name: str) -> None:
+    result = edit(make_project(tmp_path / "p", {"mod.py": HEADER + source, **others}))
+    (verdict,) = [verdict for verdict in result.verdicts if verdict.construct.name == "scale"]
+    assert verdict.declined is None
+    assert verdict.rename is not None
+    assert verdict.rename.new_qualname == name
+    compile(result.texts["mod.py"], "mod.py", "exec")
+
+
+# Unique kernels of which nobody proved that they are always the same: nothing is said about them.
+UNPROVED = {
+    "a function of two branches": """
+    if n:
+        @wp.func
+        def h(x: float):
+            return x
+    else:
+        @wp.func
+        def h(x: float):
+            return 2.0 * x
+""",
+    "native code from a parameter": """
+    @wp.func_native(n)
+    def h(x: float): ...
+""",
+    "a Python function that sees a parameter": """
+    def h(x):
+        return n
+""",
+}
+
+
+@pytest.mark.parametrize("inner", UNPROVED.values(), ids=UNPROVED)
+def test_not_said_to_be_the_same(tmp_path: Path, inner: str) -> None:
+    body = f"\ndef make(n):{inner}\n    @wp.kernel(MODULE)\n    def scale(a: wp.array(dtype=float)):\n        a[0] = h(1.0)\n\n"
+    for module in ('module="unique"', ""):
+        source = HEADER + body.replace("MODULE", module) + "    return scale\n"
+        result = edit(make_project(tmp_path / f"p{len(module)}", {"mod.py": source}))
+        assert result.texts == {}
+        said = [finding.message for finding in result.findings if finding.code in ("WF101", "WF301")]
+        assert not any("same" in message or "nothing that varies" in message for message in said)
+        assert bool(said) is not bool(module)
+
+
+def test_unique_kernel_that_reads_what_is_rebound(tmp_path: Path) -> None:
+    source = HEADER + (
+        "SCALE = wp.constant(1.0)\n\n\ndef set_scale(x):\n    global SCALE\n    SCALE = x\n\n\n"
+        '@wp.kernel(module="unique")\ndef one(a: wp.array(dtype=float)):\n    a[0] = SCALE\n\n\n'
+        '@wp.kernel(module="unique")\ndef two(a: wp.array(dtype=float)):\n    a[0] = 1.0\n'
+    )
+    result = edit(make_project(tmp_path / "p", {"mod.py": source}))
+    assert [finding.kernel for finding in result.findings if finding.code == "WF301"] == ["two"]
+
+
+def test_unique_kernels_whose_options_are_set_through_them(tmp_path: Path) -> None:
+    source = HEADER + (
+        '@wp.kernel(module="unique")\ndef one(a: wp.array(dtype=float)):\n    a[0] = 2.0\n\n\n'
+        '@wp.kernel(module="unique")\ndef two(a: wp.array(dtype=float)):\n    a[0] = 1.0\n\n\n'
+        'for kernel in (one, two):\n    kernel.module.options["fast_math"] = True\n'
+    )
+    result = edit(make_project(tmp_path / "p", {"mod.py": source}))
+    assert result.texts == {}
+
+
+def test_factory_called_at_import_before_the_first_launch(tmp_path: Path) -> None:
+    factory = "def make():\n    @wp.kernel\n    def scale(a: wp.array(dtype=float)):\n        a[0] = 2.0\n\n    return scale\n"
+    launch = "wp.launch(first, dim=1, inputs=[None])\n"
+    early = f"\n\nKERNEL = make()\nif __name__ == '__main__':\n    {launch}"
+    late = f"\n\n{launch}KERNEL = make()\n"
+    turns = f"\n\nfor turn in range(2):\n    KERNEL = make()\n    {launch}"
+    for number, (rest, codes) in enumerate([(early, []), (late, ["WF101"]), (turns, ["WF101"])]):
+        result = edit(make_project(tmp_path / f"p{number}", {"mod.py": HEADER + factory + rest}))
+        assert [finding.code for finding in result.findings if finding.code == "WF101"] == codes
