@@ -275,6 +275,14 @@ class Hoister:
         return self._written[2]
 
     @cached_property
+    def kernel_lister(self) -> str | None:
+        """``file.py`` of the project that looks through modules for their kernels."""
+        for file in self.index.files.values():
+            if _LISTED.search(file.text) and _LOOKED_THROUGH.search(file.text):
+                return os.path.basename(file.path)
+        return None
+
+    @cached_property
     def module_touched(self) -> str | None:
         """``file.py:12`` where the project changes a Warp module's options through one of its kernels."""
         for file in self.index.files.values():
@@ -394,6 +402,8 @@ _CONTENT_WRITE = re.compile(
     r"|(\w+)\.(?:append|add|update|clear|pop|popitem|setdefault|extend|insert|remove|fill|sort|reverse|put)\("
 )
 _ATTR_BY_NAME = re.compile(r"(?:[gs]et|has)attr\(\s*[^()\n]*?,\s*[\"'](\w+)")
+_LISTED = re.compile(r"isinstance\([^()\n]*\bKernel\b")
+_LOOKED_THROUGH = re.compile(r"\b(?:getmembers|vars|dir|globals)\(|\.__dict__\b")
 _MODULE_OPTIONS = re.compile(r"\.module\.options\b\s*(?:\[[^\]\n]*\]\s*=(?!=)|\.update\(|=(?!=))")
 _SETATTR = re.compile(r"setattr\(\s*[\w.\"'\[\]]+\s*,\s*[\"'](\w+)")
 
@@ -1282,6 +1292,8 @@ class _FilePlanner:
             raise Declined("the project builds this module ahead of time, so that the kernel's key is an interface")
         if self.facts.looks_at_itself is not None:
             raise Declined(f"the file looks through its own names with `{self.facts.looks_at_itself}()`")
+        if self.hoister.kernel_lister is not None:
+            raise Declined(f"{self.hoister.kernel_lister} looks through modules for their kernels")
         outermost = self._outermost(item.node)
         functions = [n for n in self.facts.chain(item.node) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
         for function in functions:

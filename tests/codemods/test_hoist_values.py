@@ -78,6 +78,13 @@ DECLINED = [
         "a file that lists its kernels",
     ),
     case(
+        run(),
+        "looks through modules",
+        "another file that lists the kernels of modules",
+        lists="import inspect\nimport warp as wp\n\n\ndef find(m):\n"
+        "    return [n for n, v in inspect.getmembers(m) if isinstance(v, wp.Kernel)]\n",
+    ),
+    case(
         run("wp.newer(1.0)", "if not hasattr(wp, 'newer'):\n        return"),
         "may not build everywhere",
         "a kernel for newer Warps only",

@@ -46,7 +46,10 @@ def closure_finding(hoister: Hoister, verdict: Verdict) -> Finding | None:
     else:
         module = construct.module_name or own_module(file)
         proved = ", though it captures nothing that varies" if verdict.same else ""
-        message = f"`{construct.name}` is defined in `{around}`{proved}: when it first appears after Warp module `{module}` was loaded, the whole module is built again"
+        message = (
+            f"`{construct.name}` is defined in `{around}`{proved}: when it first appears after Warp module `{module}` "
+            "was loaded, the whole module is built again"
+        )
     return Finding(
         code=RULE.code,
         rule=RULE.slug,
