@@ -78,6 +78,7 @@ def main(args: list[str] | None = None) -> Any:
     except Exception as error:
         if debug:
             raise
-        print(f"warpfix: internal error: {type(error).__name__}: {error} (WARPFIX_DEBUG=1 shows where)", file=sys.stderr)
+        what = f"{type(error).__name__}: {error}"
+        print(f"warpfix: internal error: {what} (WARPFIX_DEBUG=1 shows where)", file=sys.stderr)
         sys.exit(EXIT_ERROR)
     sys.exit(status if isinstance(status, int) else 0)

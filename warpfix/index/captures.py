@@ -112,10 +112,9 @@ class Scopes:
 
     @cached_property
     def _positions(self) -> list[tuple[int, int, Occurrence]]:
-        return sorted(
-            ((node.lineno, node.col_offset, occurrence) for occurrence in self.occurrences if (node := _at(occurrence))),
-            key=lambda item: item[:2],
-        )
+        places = ((_at(occurrence), occurrence) for occurrence in self.occurrences)
+        found = [(node.lineno, node.col_offset, occurrence) for node, occurrence in places if node]
+        return sorted(found, key=lambda item: item[:2])
 
     def within(self, node: ast.stmt) -> list[Occurrence]:
         """The occurrences inside a statement, its decorators included."""

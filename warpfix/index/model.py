@@ -1,8 +1,8 @@
 """What the index knows of a project. Plain data over ``ast``; built in one walk per file, no Warp imported.
 
 Positions are those of ``ast``: lines from 1, columns in UTF-8 bytes from 0. Qualnames are Python's
-(``make.<locals>.scale``, ``Solver.step``). Canonical names are dotted: what ``from warp import kernel as k`` binds ``k``
-to is ``warp.kernel``; what a project module re-exports is followed to where it was defined.
+(``make.<locals>.scale``, ``Solver.step``). Canonical names are dotted: what ``from warp import kernel as k`` binds
+``k`` to is ``warp.kernel``; what a project module re-exports is followed to where it was defined.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class OptionSet:
     """A write of Warp options in the source."""
 
     via: str
-    """``config`` (``wp.config.x = v``), ``set_module_options``, ``options`` (``get_module(n).options[k] = v``/update)."""
+    """``config`` (``wp.config.x = v``), ``set_module_options``, ``options`` (``get_module(n).options[k] = v``)."""
     options: Mapping[str, ast.expr]
     """Option name to value expression; empty with ``dynamic`` when the names can't be read."""
     node: ast.stmt

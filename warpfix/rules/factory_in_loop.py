@@ -175,10 +175,11 @@ def _called_again(
     if binds(function.body) & passed:
         return None  # what it gives is computed here: it may be another one each time
     owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
-    if owner is not None:
-        sites = _method_calls(index, function.name)
-    else:
-        sites = index.call_sites(f"{index.prefix(file)}.{function.name}")
+    sites = (
+        list(_method_calls(index, function.name))
+        if owner is not None
+        else index.call_sites(f"{index.prefix(file)}.{function.name}")
+    )
     for site in sites:
         if site.file.role is Role.TEST:
             continue

@@ -503,7 +503,7 @@ def _hash_time(
     elif _shares(file, item.node) or _shares(file, block[target]):
         declined = "it shares a line with another statement"
     else:
-        before = _first_line(block[target])
+        before = place = _first_line(block[target])
         fix = Fix(
             applicability=Applicability.ASK,
             summary=f"set `wp.config.{name}` before the first launch (line {line} moves above line {before})",
@@ -519,7 +519,7 @@ def _hash_time(
     )
     what = f"has launched `{load.kernel.rpartition('.')[2]}`" if load.kernel else "has loaded a module"
     advice = (
-        f"move it above line {fix.edits[file.path][0].before}; as it did not act so far, that is a decision: name the "
+        f"move it above line {place}; as it did not act so far, that is a decision: name the "
         "rule with --select to have it made"
         if fix is not None
         else f"set it before the first launch; no fix is offered: {declined}"
