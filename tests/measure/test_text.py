@@ -127,3 +127,34 @@ def test_a_real_report_fits_a_terminal(gallery: Gallery) -> None:
     assert max(len(line) for line in text.splitlines() if "/" not in line) <= WIDTH
     assert "51 x  factory.py" in text
     assert "overloads.py" in text
+
+
+LONG = "_primitive_narrowphase_with_a_name_that_goes_on__locals__primitive_narrowphase_kernel_25442a3d"
+
+
+def widest(text: str) -> int:
+    return max(len(line) for line in text.splitlines())
+
+
+def test_long_names_and_paths_stay_within_the_width() -> None:
+    line = SourceLine("/srv/p/" + "deep/" * 30 + "kernel.py", 1234567, "main")
+    cause = Cause("constant-changed", f"what kernel {LONG}{LONG} captures changed: {LONG}", line)
+    text = render(profile(load(LONG), load("b", cause=cause, paid_by=line), warm=(load(LONG),)))
+    assert widest(text) <= WIDTH
+    assert "primitive_narrowphase_kernel_25442a3d: 1 build" in text or "25442a3d:" in text
+
+
+def test_hundreds_of_modules_are_a_screenful() -> None:
+    text = render(profile(*(load(f"module_{number}", number * 10.0, number * 10.0 + 9) for number in range(400))))
+    assert len(text.splitlines()) < 60 and widest(text) <= WIDTH
+    assert "388 more modules, 388 builds" in text
+
+
+def test_nothing_but_failures() -> None:
+    text = render(profile(load(outcome="failed"), load("b", outcome="failed", paid_by=None)))
+    assert text.count("(the build failed)") == 2 and widest(text) <= WIDTH
+
+
+def test_a_first_use_is_told_in_one_line() -> None:
+    lines = render(profile(load())).splitlines()
+    assert lines[-1].strip() == "first use at app.py:7"

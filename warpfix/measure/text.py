@@ -60,13 +60,20 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def short_name(name: str, width: int = 60) -> str:
+    """A module's name for a line of text: the middle of a very long one is left out, the hash at its end is not."""
+    if len(name) <= width:
+        return name
+    return f"{name[: width // 2]}...{name[3 - width // 2 :]}"
+
+
 def _wrap(text: str, indent: str, first: str | None = None) -> list[str]:
     return textwrap.wrap(
         text,
         WIDTH,
         initial_indent=indent if first is None else first,
         subsequent_indent=indent,
-        break_long_words=False,
+        break_long_words=True,
         break_on_hyphens=False,
     )
 
@@ -190,7 +197,7 @@ def _modules(profile: Profile, run: Run, shown: int) -> list[str]:
         kernels = len({kernel.definition.key for load in loads for kernel in load.kernels})
         source = size(sum(load.source_bytes for load in loads))
         details = f"{count(len(loads), 'build')}, {count(kernels, 'kernel')}, {source}"
-        lines += _wrap(f"{name}: {details}", " " * 10, f"{seconds(total):>8}  ")
+        lines += _wrap(f"{short_name(name)}: {details}", " " * 10, f"{seconds(total):>8}  ")
         lines += _causes(profile, loads)
     rest = ranked[shown:]
     if rest:
@@ -210,12 +217,18 @@ def _causes(profile: Profile, loads: Sequence[Load]) -> list[str]:
     lines = []
     for (kind, text, line, paid), members in ranked[:_CAUSES_SHOWN]:
         times = f"{len(members)} x, " if len(members) > 1 else ""
+        if kind == "first-load" and not any(load.outcome == "failed" for load in members):
+            # The line above says which module, and what it took if nothing else did.
+            took = seconds(sum(load.milliseconds for load in members)) if len(ranked) > 1 else ""
+            on = f" on {members[0].target}" if len({load.target for load in loads}) > 1 else ""
+            lines += _wrap(f"{times}first use{on} at {line}", " " * 20, f"{'':8}{took:>10}  ")
+            continue
         said = f"{times}{text}"
         if any(load.outcome == "failed" for load in members):
             said += " (the build failed)"
         took = seconds(sum(load.milliseconds for load in members))
         lines += _wrap(said, " " * 20, f"{'':8}{took:>10}  ")
-        where = f"{line}, paid by {paid}" if line != paid and kind != "first-load" else f"at {paid}"
+        where = f"{line}, paid by {paid}" if line != paid else f"at {paid}"
         lines += _wrap(where, " " * 20)
     if len(ranked) > _CAUSES_SHOWN:
         total = sum(load.milliseconds for _, members in ranked[_CAUSES_SHOWN:] for load in members)
@@ -229,7 +242,7 @@ def _warm(profile: Profile) -> list[str]:
         return []
     names = sorted({load.module for load in warm.builds})
     total = sum(load.milliseconds for load in warm.builds)
-    listed = ", ".join(names[:6]) + (" ..." if len(names) > 6 else "")
+    listed = ", ".join(short_name(name) for name in names[:6]) + (" ..." if len(names) > 6 else "")
     lines = ["", f"Built again in the warm run: {count(len(warm.builds), 'build')}, {seconds(total)}"]
     lines += _wrap(listed, "  ")
     cold = {load.identity for load in profile.cold[0].loads} if profile.cold else set()
