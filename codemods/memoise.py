@@ -19,6 +19,10 @@ class Memoise(Edit):
     name: str
 
 
+# Tops of import groups in files with kernels; ``functools`` stands in a group above those.
+_NEVER_STANDARD = frozenset({"warp", "numpy", "torch", "newton", "jax", ""})
+
+
 def splices(source: Source, edit: Memoise) -> list[Splice]:
     """The decorator, and the import if one is needed.
 
@@ -88,7 +92,7 @@ def _import(source: Source) -> Splice:
         if not isinstance(statement, (ast.Import, ast.ImportFrom)) or apart:
             break
         group.append(statement)
-    if not any(_top(statement) in _STANDARD for statement in group):
+    if _top(first) in _NEVER_STANDARD:
         start = _line_start(source, first)
         return Splice(start, start, text + source.newline)
     for statement in group:
@@ -110,82 +114,3 @@ def _top(statement: ast.stmt) -> str:
         return (statement.module or "").split(".", 1)[0] if statement.level == 0 else ""
     assert isinstance(statement, ast.Import)
     return statement.names[0].name.split(".", 1)[0]
-
-
-_STANDARD = frozenset(
-    [
-        "abc",
-        "argparse",
-        "ast",
-        "asyncio",
-        "atexit",
-        "base64",
-        "bisect",
-        "builtins",
-        "collections",
-        "concurrent",
-        "configparser",
-        "contextlib",
-        "copy",
-        "csv",
-        "ctypes",
-        "dataclasses",
-        "datetime",
-        "decimal",
-        "enum",
-        "fractions",
-        "functools",
-        "gc",
-        "glob",
-        "gzip",
-        "hashlib",
-        "heapq",
-        "importlib",
-        "inspect",
-        "io",
-        "itertools",
-        "json",
-        "linecache",
-        "logging",
-        "math",
-        "multiprocessing",
-        "numbers",
-        "operator",
-        "os",
-        "pathlib",
-        "pickle",
-        "platform",
-        "pprint",
-        "queue",
-        "random",
-        "re",
-        "runpy",
-        "secrets",
-        "shlex",
-        "shutil",
-        "signal",
-        "socket",
-        "sqlite3",
-        "statistics",
-        "string",
-        "struct",
-        "subprocess",
-        "sys",
-        "sysconfig",
-        "tempfile",
-        "textwrap",
-        "threading",
-        "time",
-        "timeit",
-        "traceback",
-        "types",
-        "typing",
-        "unittest",
-        "urllib",
-        "uuid",
-        "warnings",
-        "weakref",
-        "zipfile",
-    ]
-)
-"""Modules of the standard library that stand among a file's first imports: enough to know that group by."""

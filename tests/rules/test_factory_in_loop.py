@@ -211,3 +211,13 @@ def test_with_a_profile(tmp_path: Path, times: int, kept: bool, ran: bool) -> No
     for finding in findings:
         assert finding.cost is not None and finding.cost.ran is ran
         assert ("50 times in the measured command" in finding.message) is ran
+
+
+def test_a_method_whose_name_others_have_too_is_not_taken_for_theirs(tmp_path: Path) -> None:
+    source = program(
+        "class A:\n    def _step(self):\n        k = make(3)\n        wp.launch(k, dim=1)\n"
+        "class B:\n    def _step(self):\n        pass\n"
+        "def run(b):\n    for _ in range(9):\n        b._step()\n"
+    )
+    assert found(tmp_path / "two", source) == []
+    assert len(found(tmp_path / "one", source.replace("class B:\n    def _step", "class B:\n    def other"))) == 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from warpfix.codemods.memoise import Memoise
@@ -113,8 +115,11 @@ def _per_step(index: ProjectIndex, site: CallSite) -> str | None:
         return None
     function = innermost_function(site.enclosing)
     guards = site.enclosing[site.enclosing.index(function) :] if function is not None else site.enclosing
+    kept = isinstance(site.statement, ast.Assign)
     for node in guards:
-        if isinstance(node, (ast.Try, ast.ExceptHandler)) or (isinstance(node, ast.If) and _looks_up(node.test)):
+        if isinstance(node, (ast.Try, ast.ExceptHandler)):
+            return None
+        if kept and isinstance(node, ast.If) and _looks_up(node.test):
             return None
     for loop in loops_around(site.enclosing):
         if not _depends_on(site.node, loop):
@@ -175,11 +180,12 @@ def _called_again(
     if binds(function.body) & passed:
         return None  # what it gives is computed here: it may be another one each time
     owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
-    sites = (
-        list(_method_calls(index, function.name))
-        if owner is not None
-        else index.call_sites(f"{index.prefix(file)}.{function.name}")
-    )
+    if owner is None:
+        sites = index.call_sites(f"{index.prefix(file)}.{function.name}")
+    elif _methods(index, function.name) == 1:
+        sites = list(_method_calls(index, function.name))
+    else:
+        return None  # ``solver.step()``: whose step it is can only be said where there is one of that name
     for site in sites:
         if site.file.role is Role.TEST:
             continue
@@ -224,6 +230,23 @@ def _given(function: ast.FunctionDef, call: ast.Call, wanted: set[str], method: 
     return found
 
 
+_METHODS: weakref.WeakKeyDictionary[ProjectIndex, Counter[str]] = weakref.WeakKeyDictionary()
+
+
+def _methods(index: ProjectIndex, name: str) -> int:
+    """How many classes of the project have a method of this name."""
+    found = _METHODS.get(index)
+    if found is None:
+        found = _METHODS[index] = Counter(
+            definition.node.name
+            for file in index.files.values()
+            for definitions in index.definitions(file).values()
+            for definition in definitions
+            if definition.enclosing and isinstance(definition.enclosing[-1], ast.ClassDef)
+        )
+    return found[name]
+
+
 def _method_calls(index: ProjectIndex, name: str) -> Iterator[CallSite]:
     for file in index.files.values():
         for call in index.calls(file).get(name, ()):
@@ -249,21 +272,32 @@ def _launched_directly(index: ProjectIndex, site: CallSite) -> bool:
     )
 
 
-def _may_be_called_often(index: ProjectIndex, file: FileIndex, function: ast.FunctionDef, enclosing: Enclosing) -> bool:
+def _may_be_called_often(
+    index: ProjectIndex, file: FileIndex, function: ast.FunctionDef, enclosing: Enclosing, depth: int = 0
+) -> bool:
     """Whether the function is one of a library's, for others to call; not a set-up, and not a script's own."""
     if (
         file.role is not Role.LIBRARY
-        or function.name in ("__init__", "main", "setup", "build", "run")
+        or function.name in ("__init__", "__new__", "main", "setup", "build", "run")
         or _cached(function)
     ):
         return False
     around = enclosing[: enclosing.index(function)]
-    if any(isinstance(node, Function) for node in around) or function.name.startswith("_"):
+    if any(isinstance(node, Function) for node in around) or depth > _DEPTH:
         return False
+    private = function.name.startswith("_")
     if any(isinstance(node, ast.ClassDef) for node in around):
-        return True
+        return not private
     sites = index.call_sites(f"{index.prefix(file)}.{function.name}")
-    return not sites or any(innermost_function(site.enclosing) is not None for site in sites)
+    if not private:
+        return not sites or any(innermost_function(site.enclosing) is not None for site in sites)
+    for site in sites:
+        caller = innermost_function(site.enclosing)
+        if isinstance(caller, ast.FunctionDef) and _may_be_called_often(
+            index, site.file, caller, site.enclosing, depth + 1
+        ):
+            return True
+    return False
 
 
 # ---- the fix
