@@ -29,6 +29,7 @@ BUILDS = {
     "late_module_options": {"__main__": 2},
     "late_config": {"channel.kernels": 1},
     "lost_cache": {"__main__": 1},
+    "factory_per_step": {"make_smooth__locals__smooth": 2},
     "clean": {"wave.kernels": 1, "make_step__locals__step": 2},
 }
 

@@ -173,6 +173,29 @@ def test_lost_cache_static(loop, run_cli) -> None:
     assert texts(sample.folder)["orbits.py"].decode() == new
 
 
+def test_factory_per_step(loop) -> None:
+    sample = loop("factory_per_step")
+    before = sample.observe()
+    _, changed = sample.verify("--select", "backward-unused")
+    assert changed == ["smooth.py"]
+    after = sample.observe()
+    same_behaviour(before, after)
+    assert 2 * after.generated_bytes < before.generated_bytes
+
+
+def test_factory_per_step_memoised(loop, run_cli) -> None:
+    sample = loop("factory_per_step")
+    before = sample.observe()
+    result = run_cli("apply", "--unsafe-fixes", cwd=sample.folder)
+    assert result.returncode == 0, result.stderr
+    old = sample.original["smooth.py"].decode()
+    new = old.replace("import numpy", "import functools\n\nimport numpy").replace("def make", "@functools.cache\ndef make")
+    assert texts(sample.folder)["smooth.py"].decode() == new
+    after = sample.observe()
+    same_behaviour(before, after)
+    assert after.identities == before.identities
+
+
 def test_clean(loop) -> None:
     sample = loop("clean")
     result, changed = sample.verify()

@@ -33,6 +33,7 @@ SAMPLES = {
     "late_module_options": Sample("Module options set after the first launch.", ("pendulums.py",)),
     "late_config": Sample("A global option set below the import of the kernels.", ("run.py",)),
     "lost_cache": Sample("The kernel cache is cleared at every start.", ("orbits.py",)),
+    "factory_per_step": Sample("A kernel factory in the loop, and adjoints that nobody runs.", ("smooth.py",)),
     "clean": Sample("Nothing to mend.", ("run.py",)),
 }
 
