@@ -31,7 +31,7 @@ from warpfix.index.captures import (
     is_builtin,
 )
 from warpfix.index.constructs import own_module, parameter_default
-from warpfix.index.model import Construct, FileIndex, ModuleChoice, OptionSet, Role
+from warpfix.index.model import Construct, FileIndex, Launch, ModuleChoice, OptionSet, Role
 from warpfix.index.names import LAUNCHES
 from warpfix.index.scopes import assigned_value
 from warpfix.index.walk import CallNode
@@ -296,12 +296,38 @@ class Hoister:
         """Files whose Warp module is built ahead of time or kept under plain names: keys are an interface there."""
         found: set[str] = set()
         for file in self.index.files.values():
-            ahead = any(launch.via in ("compile_aot_module", "load_aot_module") for launch in file.launches)
-            strips = any("strip_hash" in write.options for write in file.option_sets)
-            if ahead or strips:
+            for launch in file.launches:
+                if launch.via in ("compile_aot_module", "load_aot_module"):
+                    found |= self._built_ahead(file, launch)
+            if any("strip_hash" in write.options for write in file.option_sets):
                 found.add(file.path)
                 found.update(self.index.imported_files(file.path))
         return found
+
+    def _built_ahead(self, file: FileIndex, launch: Launch) -> set[str]:
+        """The files whose kernels a call that builds or loads ahead of time can reach."""
+        given = [*launch.node.args[:1], *(k.value for k in launch.node.keywords if k.arg == "module")]
+        if len(given) == 1 and not isinstance(given[0], ast.Starred):
+            expr = given[0]
+            if isinstance(expr, ast.Name) and expr.id == "__name__":
+                return {file.path}
+            if isinstance(expr, ast.Attribute) and expr.attr == "module" and isinstance(expr.value, ast.Name):
+                kernel = self._kernel_of(file, expr.value)
+                if kernel is not None and kernel.module_choice is ModuleChoice.UNIQUE:
+                    return set()  # that kernel alone, and reading its `.module` keeps it where it is
+                if kernel is not None and kernel.module_choice is ModuleChoice.DEFAULT:
+                    return {file.path}
+        return {file.path, *self.index.imported_files(file.path)}
+
+    def _kernel_of(self, file: FileIndex, name: ast.Name) -> Construct | None:
+        """The kernel definition of this file that a name stands for, if nothing else is bound to it."""
+        facts = self.facts(file)
+        around = facts.enclosing(name)
+        scope = facts.scopes.lookup(name.id, facts.scopes.by_node[around[-1]] if around else facts.scopes.module)
+        if scope is None or sum(o.store for o in facts.scopes.references(scope, name.id)) != 1:
+            return None
+        construct = facts.definitions_by_node.get(scope.bindings[name.id][0])
+        return construct if construct is not None and construct.kind == "kernel" else None
 
     def star_importers(self, file: FileIndex) -> list[str]:
         """Paths of project files that import everything from this one."""
@@ -469,10 +495,33 @@ class FileFacts:
         """What the file calls to see every name of its module scope: ``globals``, ``vars(module)``, ``getmembers``."""
         for called in ("globals", "vars", "dir", "getmembers"):
             for call in self.index.calls(self.file).get(called, ()):
-                if called != "globals" and not self._its_own_module(call.node):
+                if called == "globals":
+                    if self._name_in_globals(call.node) is not None:
+                        continue
+                elif not self._its_own_module(call.node):
                     continue
                 return called
         return None
+
+    @cached_property
+    def named_in_globals(self) -> frozenset[str]:
+        """Names of module scope that the file reads or writes through ``globals()``."""
+        calls = self.index.calls(self.file).get("globals", ())
+        return frozenset(name for call in calls if (name := self._name_in_globals(call.node)) is not None)
+
+    def _name_in_globals(self, call: ast.Call) -> str | None:
+        """The one name that a call of ``globals`` is about: ``globals()["x"]``, ``globals().pop("x")``; else None."""
+        parent = self.source.parents.get(call)
+        if isinstance(parent, ast.Subscript) and parent.value is call:
+            return _text(parent.slice)
+        if not isinstance(parent, ast.Attribute) or parent.attr not in ("get", "pop", "setdefault"):
+            return None
+        user = self.source.parents.get(parent)
+        if not isinstance(user, ast.Call):
+            return None
+        # ``globals().pop("x")``, or the method and its first argument handed on: ``addCleanup(globals().pop, "x")``.
+        arguments = user.args if user.func is parent else user.args[user.args.index(parent) + 1 :]
+        return _text(arguments[0]) if arguments else None
 
     def _its_own_module(self, call: ast.Call) -> bool:
         return bool(call.args) and (
@@ -639,6 +688,8 @@ class _FilePlanner:
             unknown = verdict.construct.module_choice is ModuleChoice.UNKNOWN or verdict.construct.via_wrapper
             verdict.silent = verdict.silent or bool(unknown)
         hoistable = [verdict for verdict in verdicts if verdict.stable and verdict.declined is None]
+        self._drop_beside_failures(hoistable, closures)
+        hoistable = [verdict for verdict in hoistable if verdict.declined is None]
         self._drop_unplaceable(hoistable, roots)
         hoistable = [verdict for verdict in hoistable if verdict.declined is None]
         self._name(hoistable, roots)
@@ -1091,6 +1142,8 @@ class _FilePlanner:
             return f"it reads `{name}`, which the file does not define"
         if name in file.global_writes:
             return f"it reads `{name}`, which a function of the file rebinds (`global {name}`)"
+        if name in self.facts.named_in_globals:
+            return f"it reads `{name}`, which the file reaches through `globals()`"
         if name in self.hoister.written_attributes and self._written_from_outside(name):
             return f"it reads `{name}`, which other code assigns from outside (`….{name} = …`)"
         holder = self._guards(occurrence.node)
@@ -1113,6 +1166,8 @@ class _FilePlanner:
         name = occurrence.name
         if name in self.file.global_writes:
             return f"it reads `{name}`, which a function of the file rebinds (`global {name}`)"
+        if name in self.facts.named_in_globals:
+            return f"it reads `{name}`, which the file reaches through `globals()`"
         if name in self.hoister.written_attributes and self._written_from_outside(name):
             return f"it reads `{name}`, which other code assigns from outside (`….{name} = …`)"
         bindings = self.file.bindings.get(name, [])
@@ -1147,11 +1202,26 @@ class _FilePlanner:
                 return problem
             return self._foreign_contents(resolved, ".".join([name, *chain]), early, indexed)
         if isinstance(binding, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if isinstance(binding, ast.ClassDef) and self._is_member(binding, chain):
+                return None
             for attribute in chain:
                 if attribute in self.hoister.written_attributes:
                     return f"it reads `{name}.{attribute}`, and `.{attribute}` is assigned somewhere in the project"
             return None
         return self._contents_problem(self.facts, name, value, name, chain, early, indexed)
+
+    def _is_member(self, node: ast.ClassDef, chain: Sequence[str]) -> bool:
+        """Whether ``Mode.A``, ``Mode.A.value`` or ``Mode.A.name`` of an enumeration: nobody can assign those."""
+        if not any((self.facts.resolve(base) or "") in _ENUMS for base in node.bases):
+            return False
+        members = {
+            target.id
+            for statement in node.body
+            if isinstance(statement, ast.Assign)
+            for target in statement.targets
+            if isinstance(target, ast.Name)
+        }
+        return bool(chain) and chain[0] in members and tuple(chain[1:]) in ((), ("value",), ("name",))
 
     def _contents_problem(
         self,
@@ -1389,6 +1459,44 @@ class _FilePlanner:
                     where = _where(file, call.node)
                     raise Declined(f"a caller of `{outer.name}` expects a failure of something ({where})")
 
+    def _drop_beside_failures(self, verdicts: Sequence[Verdict], closures: Sequence[Construct]) -> None:
+        """Decline kernels that share their module with one that may fail to build on purpose.
+
+        A failed build is on record until the module is modified, and every launch in the module fails with it. A kernel
+        that is defined in its function clears the record; one at module scope would not.
+        """
+        moving = {id(verdict.construct) for verdict in verdicts}
+        failing = [one for one in closures if id(one) not in moving and self._may_fail(one)]
+        for verdict in verdicts:
+            assert verdict.landing is not None
+            for one in failing:
+                if not verdict.landing.shared and self._may_be_in(one, verdict.landing.module):
+                    verdict.declined = (
+                        f"`{one.name}` (line {one.node.lineno}) is in the same Warp module and may fail to build on "
+                        "purpose, which would then fail this kernel's launch too"
+                    )
+                    break
+
+    def _may_be_in(self, construct: Construct, module: str) -> bool:
+        if construct.module_choice is ModuleChoice.UNIQUE:
+            return False
+        if construct.module_choice is ModuleChoice.PARAMETER and construct.module_default == "unique":
+            return False
+        if construct.module_choice is ModuleChoice.NAMED and construct.module_name is not None:
+            return construct.module_name == module
+        return True
+
+    def _may_fail(self, construct: Construct) -> bool:
+        functions = [node for node in construct.enclosing if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        if any(self.hoister.expects_failure(function) for function in functions):
+            return True
+        return any(
+            isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and self.hoister.expects_failure(node)
+            for function in functions
+            for _, call in self.hoister.calls_by_name.get(function.name, ())
+            for node in call.enclosing
+        )
+
     # ---- the Warp module it lands in
 
     def _landing(self, construct: Construct) -> Landing:
@@ -1607,6 +1715,8 @@ class _FilePlanner:
             # pytest would take a module-scope ``test_…`` for a test.
             return False
         if self.facts.exported is not None and name in self.facts.exported:
+            return False
+        if name in self.facts.named_in_globals:
             return False
         if name in self.hoister.asked_names:
             return False  # somebody asks at run time whether the module has it
@@ -1960,12 +2070,18 @@ def _last(expr: ast.expr) -> str:
     return expr.attr if isinstance(expr, ast.Attribute) else getattr(expr, "id", "")
 
 
+def _text(expr: ast.expr) -> str | None:
+    """The string that an expression is, if it is a literal one."""
+    return expr.value if isinstance(expr, ast.Constant) and isinstance(expr.value, str) else None
+
+
 def _where(file: FileIndex, node: ast.AST) -> str:
     return f"{os.path.basename(file.path)}:{getattr(node, 'lineno', '?')}"
 
 
 _SCALAR = re.compile(r"^warp\.(?:types\.)?(?:u?int(?:8|16|32|64)|bfloat16|float(?:16|32|64)|bool)$")
 _BUILTIN_TYPES = frozenset({"builtins.int", "builtins.float", "builtins.bool"})
+_ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.IntFlag", "enum.Flag"})
 _TYPE_MAKERS = frozenset(
     {
         "warp.types.vector",
