@@ -17,12 +17,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
 
-_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_NAMES = ("<frozen _warpfix_probe", os.path.dirname(os.path.abspath(__file__)) + os.sep)
+"""How the files of the probe's code begin: as the injected ``sitecustomize`` names them, and elsewhere."""
 
 
 def _ours(trace):
     # type: (Any) -> bool
-    return bool(trace.tb_frame.f_code.co_filename.startswith(_FOLDER))
+    return bool(trace.tb_frame.f_code.co_filename.startswith(_NAMES))
 
 
 def unlink(trace):

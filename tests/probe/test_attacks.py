@@ -117,3 +117,23 @@ def test_pytest_shows_a_failed_build_without_the_probe(probed: Probed) -> None:
     run = probed(["python", "-m", "pytest", "-q", "-p", "no:cacheprovider"], files={"test_x.py": test})
     assert run.exit_status == 1
     assert "1 failed" in stdout(run) and not re.search("_warpfix|/inject/", stdout(run))
+
+
+def test_what_traces_code_does_not_see_the_probe(probed: Probed) -> None:
+    run = probed(
+        """
+        import os, sys
+        seen = set()
+        def trace(frame, event, arg):
+            seen.add(frame.f_code.co_filename)
+        sys.settrace(trace)
+        import subprocess
+        subprocess.check_call([sys.executable, "-c", ""], env={})
+        if os.fork() == 0:
+            os._exit(0)
+        os.wait()
+        sys.settrace(None)
+        print([name for name in seen if "_warpfix_probe" in name and name[0] != "<"])
+        """
+    )
+    assert (run.exit_status, stdout(run)) == (0, "[]\n")
