@@ -51,6 +51,7 @@ SILENT = [
     pytest.param(program("ALL = []\nfor n in range(4):\n    ALL.append(make(3))\n"), id="kept in a list"),
     pytest.param(program(LOOP, "@functools.cache"), id="cached"),
     pytest.param(program(LOOP, "@functools.lru_cache(maxsize=None)"), id="lru_cache"),
+    pytest.param(program(LOOP, above="    CACHE[order] = 1\n"), id="fills a table"),
     pytest.param(program(LOOP, "@cache_kernel"), id="a decorator that is not known"),
     pytest.param(program(LOOP, above="    if order in CACHE:\n        return CACHE[order]\n"), id="looks it up"),
     pytest.param(program(LOOP, above="    global LAST\n    LAST = order\n"), id="a global"),
@@ -135,6 +136,9 @@ DECLINED = [
     pytest.param(program(LOOP + "make(*X)\n"), "star", id="arguments by a star"),
     pytest.param(program(LOOP + "other(make)\n"), "passes the factory on", id="passed on"),
     pytest.param(program(LOOP, above="    print(order)\n"), "more than make", id="prints"),
+    pytest.param(
+        program(LOOP, above="    o = {}\n    o['x'] = order\n"), "more than make", id="fills a dict of its own"
+    ),
     pytest.param(program(LOOP, above="    x = read()\n"), "something else each time", id="reads"),
     pytest.param(program(LOOP, parameters=", *rest"), "any number", id="any number of arguments"),
     pytest.param(

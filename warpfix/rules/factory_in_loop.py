@@ -73,15 +73,17 @@ def _remembers(factory: ast.FunctionDef) -> bool:
     """Whether it keeps what it made: by a decorator (any, to be safe), or by looking into something first."""
     if any(not _is_plain_decorator(decorator) for decorator in factory.decorator_list):
         return True
+    own = binds(factory.body)
     for statement in _own(factory.body):
         if isinstance(statement, (ast.Try, ast.Global, ast.Nonlocal)):
             return True
         if isinstance(statement, ast.If) and _looks_up(statement.test):
             return True
-        if isinstance(statement, ast.Assign) and any(
-            isinstance(target, (ast.Subscript, ast.Attribute)) for target in statement.targets
-        ):
-            return True
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                # Something of its own, such as a dict of options, is filled in each call.
+                if isinstance(target, (ast.Subscript, ast.Attribute)) and not names_read(target.value) & own:
+                    return True
     return False
 
 
