@@ -36,7 +36,7 @@ from warpfix.index.names import LAUNCHES
 from warpfix.index.scopes import assigned_value
 from warpfix.index.walk import CallNode
 
-# Options that Warp copies from warp.config when it creates a module (FACTS: deadlines).
+# Options that Warp copies from warp.config when it creates a module.
 SNAPSHOT_OPTIONS = frozenset(
     {
         "enable_backward",
@@ -178,6 +178,7 @@ class Hoister:
         self._files: dict[str, list[Verdict]] = {}
         self._facts: dict[str, FileFacts] = {}
         self._at_import: dict[tuple[str, int], bool] = {}
+        self._contents: dict[str, bool] = {}
         self._expecting: dict[ast.AST, bool] = {}
         self.unique_kernels: dict[str, list[UniqueKernel]] = {}
 
@@ -237,42 +238,46 @@ class Hoister:
             write.via != "config" and write.target_module in (own_module(file), None) for write in file.option_sets
         )
 
-    @cached_property
-    def _written(self) -> tuple[set[str], set[str], set[str]]:
-        attributes: set[str] = set()
-        contents: set[str] = set()
-        asked: set[str] = set()
+    def _texts(self) -> Iterator[str]:
         for path in self.index.project.files:
             file = self.index.files.get(path)
             if file is not None:
-                text = file.text
-            else:
-                try:
-                    with open(path, encoding="utf-8", errors="replace") as stream:
-                        text = stream.read()
-                except OSError:
-                    continue
+                yield file.text
+                continue
+            try:
+                with open(path, encoding="utf-8", errors="replace") as stream:
+                    text = stream.read()
+            except OSError:
+                continue
+            yield text
+
+    @cached_property
+    def _written(self) -> tuple[set[str], set[str]]:
+        attributes: set[str] = set()
+        asked: set[str] = set()
+        for text in self._texts():
             attributes.update(_ATTRIBUTE_WRITE.findall(text))
-            contents.update(name for pair in _CONTENT_WRITE.findall(text) for name in pair if name)
             if "attr(" in text:
                 attributes.update(_SETATTR.findall(text))
                 asked.update(_ATTR_BY_NAME.findall(text))
-        return attributes, contents, asked
+        return attributes, asked
 
     @property
     def written_attributes(self) -> set[str]:
         """Every attribute name that some file of the project assigns (``x.name = ``, ``setattr(x, "name", ...)``)."""
         return self._written[0]
 
-    @property
-    def written_contents(self) -> set[str]:
-        """Every name whose contents some file changes in place: ``name[0] = ``, ``name.x = ``, ``name.update(...)``."""
-        return self._written[1]
+    def changes_contents(self, name: str) -> bool:
+        """Whether some file changes an object of this name in place: ``name[0] =``, ``name.x =``, ``name.add(...)``."""
+        if name not in self._contents:
+            pattern = re.compile(rf"(?<!\w){re.escape(name)}{_CONTENT_WRITE}")
+            self._contents[name] = any(name in text and pattern.search(text) for text in self._texts())
+        return self._contents[name]
 
     @property
     def asked_names(self) -> set[str]:
         """Every attribute name that some file asks for as a string: ``getattr(x, "name")``, ``hasattr(x, "name")``."""
-        return self._written[2]
+        return self._written[1]
 
     @cached_property
     def kernel_lister(self) -> str | None:
@@ -423,11 +428,11 @@ class Hoister:
 
 
 _ATTRIBUTE_WRITE = re.compile(r"\.(\w+)(?:\s*,\s*[\w.]+)*\s*(?::[^=\n]+)?(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)")
-_CONTENT_WRITE = re.compile(
-    r"(\w+)\s*(?:\[[^\]\n]*\]|\.\w+)\s*(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)"
-    r"|(\w+)\.(?:append|add|update|clear|pop|popitem|setdefault|extend|insert|remove|fill|sort|reverse|put)\("
+_CONTENT_WRITE = (
+    r"(?:[ \t]*(?:\[[^\]\n]{0,200}\]|\.\w+)[ \t]*(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)"
+    r"|\.(?:append|add|update|clear|pop|popitem|setdefault|extend|insert|remove|fill|sort|reverse|put)\()"
 )
-_ATTR_BY_NAME = re.compile(r"(?:[gs]et|has)attr\(\s*[^()\n]*?,\s*[\"'](\w+)")
+_ATTR_BY_NAME = re.compile(r"(?:[gs]et|has)attr\(\s*[^()\n]{0,100}?,\s*[\"'](\w+)")
 _LISTED = re.compile(r"isinstance\([^()\n]*\bKernel\b")
 _LOOKED_THROUGH = re.compile(r"\b(?:getmembers|vars|dir|globals)\(|\.__dict__\b")
 _MODULE_OPTIONS = re.compile(r"\.module\.options\b\s*(?:\[[^\]\n]*\]\s*=(?!=)|\.update\(|=(?!=))")
@@ -903,7 +908,9 @@ class _FilePlanner:
             return f"which is computed from `{value.id}`"
         if isinstance(value, ast.Attribute):
             resolved = self.facts.resolve(value)
-            if resolved is not None and (_is_warp_type(resolved) or _MATH.match(resolved)):
+            if resolved is not None and (
+                _is_warp_type(resolved) or _MATH.match(resolved) or _WARP_FUNCTION.match(resolved)
+            ):
                 return None
             return f"which is computed from `{ast.unparse(value)}`"
         if isinstance(value, ast.Call):
@@ -1248,7 +1255,7 @@ class _FilePlanner:
         warps = isinstance(value, ast.Call) and (facts.resolve(value.func) or "").startswith("warp.")
         if (container and (chain or early)) or (mutable and indexed and early and not warps):
             return f"it reads the contents of `{shown}`, which can change"
-        if mutable and name in self.hoister.written_contents:
+        if mutable and self.hoister.changes_contents(name):
             return f"it reads `{shown}`, which some code seems to change in place"
         if chain and not warps:
             return f"it reads an attribute of the object `{name}`, which can change"
@@ -2096,6 +2103,7 @@ _WARP_TYPE = re.compile(
     r"^warp\.(?:types\.)?(?:(?:vec|mat|quat|transform|spatial_vector|spatial_matrix)\w*|u?int(?:8|16|32|64)|"
     r"bfloat16|float(?:16|32|64)|bool|vector|matrix)$"
 )
+_WARP_FUNCTION = re.compile(r"^warp\.(?!config$)[a-z]\w*$")
 # Names that Warp's kernels know without any import.
 _WARP_BARE: frozenset[str] = frozenset()
 
