@@ -125,7 +125,16 @@ def _deliberate(index: ProjectIndex, file: FileIndex, item: OptionSet, name: str
             return True
     function = next((node for node in item.enclosing if isinstance(node, ast.FunctionDef)), None)
     if function is None:
-        return False
+        # Set for some of the imports or kernels, and set otherwise for the rest.
+        return any(
+            other.via == "config"
+            and other is not item
+            and name in other.options
+            and not other.enclosing
+            and not item.enclosing
+            and ast.dump(other.options[name]) != ast.dump(item.options[name])
+            for other in file.option_sets
+        )
     if sum(isinstance(node, Function) for node in item.enclosing) > 1:
         return True
     for inner in ast.walk(function):
