@@ -147,6 +147,10 @@ def test_declined(tmp_path: Path, source: str, others: dict[str, str]) -> None:
 
 ENUM = "import enum\n\n\nclass Mode(enum.IntEnum):\n    A = 1\n\n\ndef change(x):\n    x.value = 2\n"
 HOISTED = [
+    case(
+        scale("function(2.0)").replace("    @wp", "    function = wp.sin\n\n    @wp"),
+        "a function of Warp under a local name",
+    ),
     case(ahead('module="unique"') + scale(), "built ahead of time: one kernel in a module of its own"),
     case(
         scale(),

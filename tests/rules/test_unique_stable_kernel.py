@@ -1,0 +1,89 @@
+"""WF301: ``module="unique"`` where it only costs; not where it is needed, alone, or not proved to be always the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scan_support import findings_of
+
+from warpfix.findings import Applicability, Finding
+
+IMPORT = "import warp as wp\n\n"
+UNIQUE = '\n\n@wp.kernel(module="unique")\ndef NAME(a: wp.array(dtype=float)):\n    a[0] = 2.0\n'
+PLAIN = "\n\n@wp.kernel\ndef plain(a: wp.array(dtype=float)):\n    a[0] = 1.0\n"
+
+
+def unique(name: str = "one", value: str = "2.0") -> str:
+    return UNIQUE.replace("NAME", name).replace("2.0", value)
+
+
+def found(tmp_path: Path, source: str, **others: str) -> list[Finding]:
+    files = {"app.py": IMPORT + source, **{f"{name}.py": text for name, text in others.items()}}
+    return findings_of(tmp_path, files, select=("WF301",), warp_min="1.12")
+
+
+SILENT = [
+    pytest.param(PLAIN, id="no unique kernel"),
+    pytest.param(unique(), id="the only kernel of its file"),
+    pytest.param(
+        PLAIN + unique().replace("dtype=float", "dtype=Any").replace("\n\n@", "\n\nfrom typing import Any\n\n@", 1),
+        id="generic",
+    ),
+    pytest.param(
+        PLAIN + unique().replace('"unique"', '"unique", module_options={"fast_math": True}'), id="options of its own"
+    ),
+    pytest.param(PLAIN + unique().replace('"unique"', '"mine"'), id="a named module"),
+    pytest.param(
+        "K = 1.0\n\n\ndef set_k(x):\n    global K\n    K = x\n" + PLAIN + unique(value="K"), id="reads what is rebound"
+    ),
+    pytest.param(
+        PLAIN + "\n\ndef make(n):\n    @wp.kernel(module='unique')\n    def one(a: wp.array(dtype=float)):\n"
+        "        a[0] = n\n\n    return one\n",
+        id="a closure that varies",
+    ),
+]
+
+
+@pytest.mark.parametrize("source", SILENT)
+def test_silent(tmp_path: Path, source: str) -> None:
+    assert found(tmp_path, source) == []
+
+
+FOUND = [
+    pytest.param(PLAIN + unique(), ["one"], True, id="beside a plain one"),
+    pytest.param(unique() + unique("two", "3.0"), ["one", "two"], True, id="two of them"),
+    pytest.param(PLAIN + unique() + "\nprint(one.key)\n", [], True, id="one whose identity is read, alone"),
+    pytest.param(
+        "wp.set_module_options({'fast_math': True})\n" + unique() + unique("two", "3.0"),
+        ["one", "two"],
+        True,
+        id="options that would reach it",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "kernels", "fixed"), FOUND)
+def test_found(tmp_path: Path, source: str, kernels: list[str], fixed: bool) -> None:
+    findings = found(tmp_path, source)
+    assert [finding.kernel for finding in findings] == kernels
+    for finding in findings:
+        assert (finding.fix is not None) is fixed
+        assert finding.fix is None or finding.fix.applicability is Applicability.MEASURED
+
+
+def test_options_set_for_the_file_reach_nothing_new(tmp_path: Path) -> None:
+    options = "wp.set_module_options({'fast_math': True})\n"
+    (finding, _) = found(tmp_path, options + unique() + unique("two", "3.0"))
+    assert finding.data["landing"] == "app.stable"
+    (finding, _) = found(tmp_path, unique() + unique("two", "3.0"))
+    assert finding.data["default_module"] is True
+
+
+def test_a_closure_that_can_be_hoisted_is_the_other_rules(tmp_path: Path) -> None:
+    body = "\n\ndef run():\n    @wp.kernel(module='unique')\n    def one(a: wp.array(dtype=float)):\n        a[0] = 2.0\n\n    return one\n"
+    files = {"app.py": IMPORT + PLAIN + body}
+    both = findings_of(tmp_path / "a", files, select=("WF101", "WF301"), warp_min="1.12")
+    assert [finding.code for finding in both] == ["WF101"]
+    (alone,) = findings_of(tmp_path / "b", files, select=("WF301",), warp_min="1.12")
+    assert (alone.code, alone.kernel) == ("WF301", "run.<locals>.one")
