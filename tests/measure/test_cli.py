@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -42,3 +46,36 @@ def test_show_output(run_cli: Any, tmp_path: Path) -> None:
     done = run_cli("measure", "--show-output", "--", sys.executable, "-c", "print('hello')", cwd=tmp_path, debug=False)
     assert "hello" in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
+def test_a_terminated_warpfix_takes_the_program_with_it(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import os, time\nopen('pid', 'w').write(f'{os.getpid()}\\n')\ntime.sleep(600)\n")
+    arguments = [sys.executable, "-m", "warpfix", "measure", "--", sys.executable, str(program)]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with subprocess.Popen(arguments, cwd=tmp_path, env={**os.environ, "TMPDIR": str(scratch)}) as warpfix:
+        pid = tmp_path / "pid"
+        deadline = time.monotonic() + 60
+        while not (pid.exists() and pid.read_text().endswith("\n")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        child = int(pid.read_text())
+        warpfix.terminate()
+        assert warpfix.wait(60) == 128 + signal.SIGTERM
+    while _alive(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _alive(child)
+    assert list(scratch.iterdir()) == []
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A zombie that nobody has waited for yet is over.
+    try:
+        return ") Z" not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
+from types import FrameType
 from typing import Any
 
 import click
@@ -56,6 +58,8 @@ def main(args: list[str] | None = None) -> Any:
         args: Arguments after the program's name; those of the process by default.
     """
     debug = os.environ.get("WARPFIX_DEBUG") == "1"
+    # As an interrupt does: end what was started, undo what was half done, leave no folder behind.
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         status = cli.main(args=args, prog_name="warpfix", standalone_mode=False)
     except WarpfixError as error:
@@ -82,3 +86,7 @@ def main(args: list[str] | None = None) -> Any:
         print(f"warpfix: internal error: {what} (WARPFIX_DEBUG=1 shows where)", file=sys.stderr)
         sys.exit(EXIT_ERROR)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)
