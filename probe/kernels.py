@@ -110,11 +110,7 @@ def install(context, probe):
                 kernel, signature = values.get("self"), values.get("sig")
                 if isinstance(kernel, kernel_class):
                     probe.log.event(
-                        "overload",
-                        module=self.name,
-                        sig=signature,
-                        used=frames.user_line(1),
-                        **describe(kernel)
+                        "overload", module=self.name, sig=signature, used=frames.user_line(1), **describe(kernel)
                     )
         except Exception as error:
             probe.log.fault("overload", error)

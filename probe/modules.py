@@ -108,10 +108,9 @@ class Loads:
             lto=max([len(link)] + [int(entry[4].get("lto", 0)) for entry in native]),
             paid=frames.user_line(3) or self.preload,
             cache=str(getattr(self.probe.config_module, "kernel_cache_dir", "")),
-            **record
+            **record,
         )
         return record
-
 
     def cached(self, module, block_dim):
         # type: (Any, Any) -> list[str]

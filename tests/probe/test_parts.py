@@ -255,7 +255,13 @@ def test_programs_that_come_with_warp_are_programs(monkeypatch: pytest.MonkeyPat
     frames.add_internal("/site/warp")
     inside = [frames.is_internal(path) for path in ("/site/warp/context.py", "/site/warp/_src/x.py", "<frozen runpy>")]
     assert inside == [True, True, True]
-    outside = ("/site/warp/examples/core/a.py", "/site/warp/tests/t.py", "/site/warpdrive/x.py", "<string>", "/p/app.py")
+    outside = (
+        "/site/warp/examples/core/a.py",
+        "/site/warp/tests/t.py",
+        "/site/warpdrive/x.py",
+        "<string>",
+        "/p/app.py",
+    )
     assert [frames.is_internal(path) for path in outside] == [False] * 5
 
 

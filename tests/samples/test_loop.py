@@ -36,9 +36,7 @@ class Loop:
     def verify(self, *options: str):
         """Run ``apply --verify`` in the folder; return the process and the files whose bytes it changed."""
         before = texts(self.folder)
-        result = self._run_cli(
-            "apply", "--verify", *options, "--", sys.executable, *self.command, cwd=self.folder
-        )
+        result = self._run_cli("apply", "--verify", *options, "--", sys.executable, *self.command, cwd=self.folder)
         assert result.returncode in (0, 1), result.stdout + result.stderr
         after = texts(self.folder)
         assert before.keys() == after.keys()
@@ -189,7 +187,9 @@ def test_factory_per_step_memoised(loop, run_cli) -> None:
     result = run_cli("apply", "--unsafe-fixes", cwd=sample.folder)
     assert result.returncode == 0, result.stderr
     old = sample.original["smooth.py"].decode()
-    new = old.replace("import numpy", "import functools\n\nimport numpy").replace("def make", "@functools.cache\ndef make")
+    new = old.replace("import numpy", "import functools\n\nimport numpy").replace(
+        "def make", "@functools.cache\ndef make"
+    )
     assert texts(sample.folder)["smooth.py"].decode() == new
     after = sample.observe()
     same_behaviour(before, after)

@@ -133,9 +133,7 @@ def _loads(events: list[Event], inherited: list[Event]) -> list[Load]:
         if own:
             loads.append(_load(event, cause, str(event["outcome"])))
         elif event["outcome"] != "failed":
-            loads.append(
-                _load(event, Cause("inherited", "loaded by the parent process before it forked"), "inherited")
-            )
+            loads.append(_load(event, Cause("inherited", "loaded by the parent process before it forked"), "inherited"))
     return loads
 
 
