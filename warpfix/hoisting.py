@@ -905,6 +905,8 @@ class _FilePlanner:
             resolved = self.facts.resolve(value)
             if resolved is not None and (_is_warp_type(resolved) or resolved in _BUILTIN_TYPES):
                 return None
+            if self._constant_of_module(value.id):
+                return None
             return f"which is computed from `{value.id}`"
         if isinstance(value, ast.Attribute):
             resolved = self.facts.resolve(value)
@@ -923,6 +925,20 @@ class _FilePlanner:
                 return next((problem for item in parts if (problem := self._not_constant(item))), None)
             return f"which comes from a call of `{ast.unparse(value.func)}`"
         return "which is computed at every call"
+
+    def _constant_of_module(self, name: str) -> bool:
+        """Whether a name of module scope is bound once, to a value made of literals and Warp's names alone."""
+        bindings = self.file.bindings.get(name, [])
+        value = assigned_value(bindings[0], name) if len(bindings) == 1 else None
+        if value is None or name in self.file.global_writes or self._mutable(self.facts, value):
+            return False
+        plain = all(
+            isinstance(binding, (ast.Import, ast.ImportFrom))
+            for inner in ast.walk(value)
+            if isinstance(inner, ast.Name)
+            for binding in self.file.bindings.get(inner.id, ())
+        )
+        return plain and self._not_constant(value) is None
 
     def _scope_of(self, node: ast.AST) -> Scope:
         enclosing = self.facts.enclosing(node)

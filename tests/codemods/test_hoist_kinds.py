@@ -148,6 +148,14 @@ def test_declined(tmp_path: Path, source: str, others: dict[str, str]) -> None:
 ENUM = "import enum\n\n\nclass Mode(enum.IntEnum):\n    A = 1\n\n\ndef change(x):\n    x.value = 2\n"
 HOISTED = [
     case(
+        "SIZE = wp.constant(4)\n" + scale("float(size)").replace("    @wp", "    size = SIZE\n\n    @wp"),
+        "a constant under a local name",
+    ),
+    case(
+        "SIZE = 4\n" + scale("float(size)").replace("    @wp", "    size = 2 * SIZE\n\n    @wp"),
+        "computed from a constant",
+    ),
+    case(
         scale("function(2.0)").replace("    @wp", "    function = wp.sin\n\n    @wp"),
         "a function of Warp under a local name",
     ),
@@ -164,6 +172,30 @@ HOISTED = [
     case(scale() + refuses('@wp.kernel(module="unique")'), "what fails has a module of its own"),
     case(scale() + refuses('@wp.kernel(module="other")'), "what fails is in another named module"),
 ]
+
+
+VARIES = {
+    "a constant that a function rebinds": "SIZE = 4\n\n\ndef change():\n    global SIZE\n    SIZE = 5\n",
+    "a name bound twice": "SIZE = 4\nSIZE = 5\n",
+    "names that mean each other": "SIZE = 4 if wp else OTHER\nOTHER = SIZE\n",
+    "a value of a call": "SIZE = int(input())\n",
+    "a value that others make": "BASE = int(input())\nSIZE = BASE\n",
+    "a list": "SIZE = [4]\n",
+    "a vector": "SIZE = wp.vec3(4.0)\n",
+}
+
+
+@pytest.mark.parametrize("before", VARIES.values(), ids=VARIES)
+def test_local_name_for_a_global_that_may_vary(tmp_path: Path, before: str) -> None:
+    source = before + scale("float(size)").replace("    @wp", "    size = SIZE\n\n    @wp")
+    result = edit(make_project(tmp_path / "p", {"mod.py": HEADER + source}))
+    assert result.texts == {}
+
+
+def test_local_name_for_a_constant_assigned_from_outside(tmp_path: Path) -> None:
+    source = "SIZE = 4\n" + scale("float(size)").replace("    @wp", "    size = SIZE\n\n    @wp")
+    files = {"mod.py": HEADER + source, "other.py": "import mod\n\nmod.SIZE = 8\n"}
+    assert edit(make_project(tmp_path / "p", files)).texts == {}
 
 
 @pytest.mark.parametrize(("source", "others"), HOISTED)
