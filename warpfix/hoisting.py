@@ -47,6 +47,18 @@ SNAPSHOT_OPTIONS = frozenset(
         "deterministic_max_records",
     }
 )
+# Options of a kernel with which it builds wherever it builds without them.
+_PORTABLE_OPTIONS = frozenset(
+    {
+        "enable_backward",
+        "grid_stride",
+        "launch_bounds",
+        "cuda_max_registers",
+        "enable_cuda_smem_spilling",
+        "name",
+        "module_options",
+    }
+)
 # Settings of warp.config that change no generated code.
 HARMLESS_CONFIG = frozenset(
     {
@@ -1077,6 +1089,7 @@ class _FilePlanner:
                 raise Declined(f"{what} has `module_options=`, which only a unique module can carry")
             if name == "name":
                 raise Declined(f"{what} has its key from `name=`")
+        _check_options(construct)
         for call in self._static_calls(node):
             self._check_static(call)
         if isinstance(node, ast.ClassDef) and (node.bases or node.keywords):
@@ -1902,6 +1915,7 @@ def shared_landing(hoister: Hoister, file: FileIndex, construct: Construct) -> L
         )
     if "module_options" in construct.options:
         raise Declined(f"{what} has `module_options=`, which only a unique module can carry")
+    _check_options(construct)
     if not hoister.options_reach(file) and not _churns(hoister, file):
         return Landing(ModuleArgument(None), own_module(file), shared=True)
     name = f"{stable_prefix(hoister, file)}.stable"
@@ -1911,6 +1925,13 @@ def shared_landing(hoister: Hoister, file: FileIndex, construct: Construct) -> L
             "module needs Warp 1.10"
         )
     return Landing(ModuleArgument(name), name, shared=True)
+
+
+def _check_options(construct: Construct) -> None:
+    """Raise Declined for a kernel option with which a kernel may not build on every device, and its module neither."""
+    for name in construct.options:
+        if construct.kind == "kernel" and name not in _PORTABLE_OPTIONS:
+            raise Declined(f"`{construct.name}` has `{name}=`, with which it may not build on every device")
 
 
 def module_scope_problem(hoister: Hoister, file: FileIndex, construct: Construct) -> None:

@@ -58,6 +58,12 @@ def refuses(decorator: str = "@wp.kernel") -> str:
 
 
 DECLINED = [
+    case(
+        scale().replace("@wp.kernel", '@wp.kernel(enable_backward=False, entry_point_abi="external_constant_params")'),
+        "an option that only builds for CUDA",
+    ),
+    case(scale().replace("@wp.kernel", "@wp.kernel(cluster_dim=2)"), "an option that only builds for some GPUs"),
+    case(scale().replace("@wp.kernel", "@wp.kernel(some_new_option=2)"), "an option that nobody knows"),
     case(ahead() + scale(), "built ahead of time: a kernel of the file's own Warp module"),
     case(
         ahead('module="unique"', "wp.compile_aot_module(module=shipped.module, arch=80)\n    shipped = a.kernel")
@@ -147,6 +153,10 @@ def test_declined(tmp_path: Path, source: str, others: dict[str, str]) -> None:
 
 ENUM = "import enum\n\n\nclass Mode(enum.IntEnum):\n    A = 1\n\n\ndef change(x):\n    x.value = 2\n"
 HOISTED = [
+    case(
+        scale().replace("@wp.kernel", "@wp.kernel(enable_backward=False, launch_bounds=64)"),
+        "options that build everywhere",
+    ),
     case(
         "SIZE = wp.constant(4)\n" + scale("float(size)").replace("    @wp", "    size = SIZE\n\n    @wp"),
         "a constant under a local name",

@@ -51,6 +51,12 @@ def test_silent(tmp_path: Path, source: str) -> None:
 
 
 FOUND = [
+    pytest.param(
+        PLAIN + unique().replace(")\ndef", ", cluster_dim=2)\ndef") + unique("two"),
+        ["one", "two"],
+        None,
+        id="an option that not every GPU has",
+    ),
     pytest.param(PLAIN + unique(), ["one"], True, id="beside a plain one"),
     pytest.param(unique() + unique("two", "3.0"), ["one", "two"], True, id="two of them"),
     pytest.param(PLAIN + unique() + "\nprint(one.key)\n", [], True, id="one whose identity is read, alone"),
@@ -64,11 +70,11 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("source", "kernels", "fixed"), FOUND)
-def test_found(tmp_path: Path, source: str, kernels: list[str], fixed: bool) -> None:
+def test_found(tmp_path: Path, source: str, kernels: list[str], fixed: bool | None) -> None:
     findings = found(tmp_path, source)
     assert [finding.kernel for finding in findings] == kernels
     for finding in findings:
-        assert (finding.fix is not None) is fixed
+        assert (finding.fix is not None) is (finding.kernel == "two" if fixed is None else fixed)
         assert finding.fix is None or finding.fix.applicability is Applicability.MEASURED
 
 
