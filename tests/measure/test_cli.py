@@ -21,7 +21,7 @@ import pytest
         pytest.param(["-o", "no/such/r.json", "--", sys.executable, "-c", ""], "can't write", id="no folder"),
         pytest.param(["--", "no-such-command"], "can't start no-such-command", id="not there"),
         pytest.param(["--", sys.executable, "-c", "print(1)"], "never imported Warp", id="no Warp"),
-        pytest.param(["--", sys.executable, "-I", "-c", "print(1)"], "-I isolates it", id="isolated"),
+        pytest.param(["--", sys.executable, "-I", "-c", "print(1)"], "which ignores PYTHONPATH", id="isolated"),
         pytest.param(["--", sys.executable, "-c", "raise SystemExit(3)"], "exit status 3", id="fails"),
         pytest.param(["--timeout", "0.5", "--", sys.executable, "-c", "while 1: pass"], "--timeout", id="time-out"),
     ],

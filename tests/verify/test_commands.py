@@ -36,7 +36,7 @@ def project(tmp_path: Path) -> Path:
         pytest.param([], "no command to run: put it after --", id="no command"),
         pytest.param(["--", sys.executable, "-c", "raise SystemExit(3)"], "ends with exit status 3", id="fails"),
         pytest.param(["--", sys.executable, "app.py"], "never imported Warp", id="no Warp"),
-        pytest.param(["--", sys.executable, "-I", "app.py"], "so the probe can't get in", id="-I"),
+        pytest.param(["--", sys.executable, "-I", "app.py"], "which ignores PYTHONPATH", id="-I"),
         pytest.param(["--", "no-such-command"], "can't start no-such-command", id="not there"),
         pytest.param(
             ["--timeout", "0.5", "--", sys.executable, "-c", "import time; time.sleep(30)"],
