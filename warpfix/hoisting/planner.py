@@ -1,135 +1,34 @@
-"""Decide which closure kernels may move to module scope, where to, and under which name; and say why others may not.
-
-One :class:`Hoister` serves a whole project. For each file it yields one :class:`Verdict` per closure kernel:
-specialised (what it captures varies), or stable and then either a complete set of edits or the reason why there is
-none. Nothing here is guessed: what can't be proved from the source is declined in words.
-"""
+"""The decisions for one file: what a kernel needs, whether its values vary, where it goes, and under which name."""
 
 from __future__ import annotations
 
 import ast
-import importlib.metadata
 import os
 import re
-import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 
-from warpfix.codemods import Declined, Source
+from warpfix.codemods import Declined
 from warpfix.codemods._arguments import ModuleArgument
 from warpfix.codemods.hoist import Hoist
-from warpfix.config import Config
 from warpfix.findings import Applicability, KernelRename
-from warpfix.index.build import ProjectIndex
+from warpfix.hoisting.facts import FileFacts, functions_around, kernel_key, python_qualname
+from warpfix.hoisting.landing import check_options, literal_module, shared_landing
+from warpfix.hoisting.model import AsItShouldBe, Capture, Item, Landing, Unproved, Varies, Verdict
+from warpfix.hoisting.project import HARMLESS_CONFIG, Hoister, contains_node, last_part
 from warpfix.index.captures import (
     DefinitionNode,
     Occurrence,
     Scope,
-    Scopes,
     definition_time,
     is_builtin,
 )
 from warpfix.index.constructs import own_module, parameter_default
-from warpfix.index.model import Construct, FileIndex, Launch, ModuleChoice, OptionSet, Role
+from warpfix.index.model import Construct, FileIndex, ModuleChoice, OptionSet, Role
 from warpfix.index.names import LAUNCHES
 from warpfix.index.scopes import assigned_value
-from warpfix.index.walk import CallNode
-
-# Options that Warp copies from warp.config when it creates a module.
-SNAPSHOT_OPTIONS = frozenset(
-    {
-        "enable_backward",
-        "max_unroll",
-        "lineinfo",
-        "compile_time_trace",
-        "deterministic",
-        "deterministic_max_records",
-    }
-)
-# Options of a kernel with which it builds wherever it builds without them.
-_PORTABLE_OPTIONS = frozenset(
-    {
-        "enable_backward",
-        "grid_stride",
-        "launch_bounds",
-        "cuda_max_registers",
-        "enable_cuda_smem_spilling",
-        "name",
-        "module_options",
-    }
-)
-# Settings of warp.config that change no generated code.
-HARMLESS_CONFIG = frozenset(
-    {
-        "log_level",
-        "quiet",
-        "verbose",
-        "verbose_warnings",
-        "print_launches",
-        "kernel_cache_dir",
-        "cache_kernels",
-        "load_module_max_workers",
-        "enable_graph_capture_module_load_by_default",
-        "enable_mempools_at_init",
-    }
-)
 
 _RAISES = re.compile(r"raises|warns|fails|expected|error|assertlogs|subprocess|capture_out", re.IGNORECASE)
-_FAILS = re.compile(r"raises|fails|xfail", re.IGNORECASE)
 _TILE = re.compile(r"\btile_\w+")
-
-
-@dataclass(frozen=True)
-class Capture:
-    """A name of an enclosing function that a kernel uses and that is not the same at every call."""
-
-    name: str
-    reason: str
-    """What it is, in words that continue "captures `name`, ..."."""
-    function: ast.AST | None = None
-    """The function whose parameter it is, if it is one."""
-
-
-@dataclass(frozen=True)
-class Landing:
-    """The Warp module that a kernel is in after the fix."""
-
-    argument: ModuleArgument | None
-    """The change of the decorator; None keeps it."""
-    module: str
-    """Name of the Warp module."""
-    shared: bool = False
-    """Whether the kernel leaves a unique module for a shared one."""
-
-
-@dataclass
-class Verdict:
-    """What was found out about one closure kernel."""
-
-    file: FileIndex
-    construct: Construct
-    captures: tuple[Capture, ...] = ()
-    """Why it is specialised; empty for a stable one."""
-    declined: str | None = None
-    edits: tuple[Hoist, ...] = ()
-    rename: KernelRename | None = None
-    landing: Landing | None = None
-    applicability: Applicability = Applicability.SAFE
-    unproved: str = ""
-    at_import_only: bool = False
-    """Whether every known call of its function runs when the file is imported: nothing is late then."""
-    moved: tuple[str, ...] = ()
-    """Names of the other definitions that move along."""
-    silent: bool = False
-    """Whether there is nothing that a reader could do about it."""
-    same: bool = True
-    """Whether it is proved that every call makes the same kernel; a declined one may be another each time."""
-
-    @property
-    def stable(self) -> bool:
-        """Whether nothing that it captures varies."""
-        return not self.captures
 
 
 _GUARD = re.compile(
@@ -143,535 +42,7 @@ _MATH = re.compile(r"^(?:math|numpy)\.(?:pi|e|tau|inf|nan)$")
 _IDENTITY = frozenset({"key", "module", "adj", "hash"})
 
 
-class _AsItShouldBe(Declined):
-    """There is nothing that a reader could do."""
-
-
-class _Unproved(Declined):
-    """It is not even proved that the kernel is the same at every call."""
-
-
-class _Varies(Exception):
-    def __init__(self, captures: Sequence[Capture]) -> None:
-        self.captures = tuple(captures)
-
-
-@dataclass
-class _Item:
-    """A definition that may move: the kernel itself or something that it needs."""
-
-    node: DefinitionNode | ast.Assign | ast.AnnAssign
-    name: str
-    scope: Scope
-    """The function scope that binds it."""
-    construct: Construct | None
-    needs: list[_Item] = field(default_factory=list)
-    outside: list[tuple[Occurrence, Scope | None]] = field(default_factory=list)
-    new_name: str = ""
-
-    @property
-    def key(self) -> tuple[int, str]:
-        return (self.node.lineno, self.name)
-
-
-class Hoister:
-    """Hoisting decisions for one project; results per file are kept.
-
-    Args:
-        index: The project's index.
-        warp_min: Lowest Warp that the edits must work with, as a tuple of its first two numbers.
-        keep_keys: Give hoisted kernels ``name="<old key>"`` where that Warp has it.
-    """
-
-    def __init__(self, index: ProjectIndex, warp_min: tuple[int, int] = (1, 7), keep_keys: bool = False) -> None:
-        self.index = index
-        self.warp_min = warp_min
-        self.keep_keys = keep_keys
-        self._files: dict[str, list[Verdict]] = {}
-        self._facts: dict[str, FileFacts] = {}
-        self._at_import: dict[tuple[str, int], bool] = {}
-        self._contents: dict[str, bool] = {}
-        self._expecting: dict[ast.AST, bool] = {}
-        self.unique_kernels: dict[str, list[UniqueKernel]] = {}
-
-    def facts(self, file: FileIndex) -> FileFacts:
-        """Scopes, positions and module-scope facts of a file."""
-        if file.path not in self._facts:
-            self._facts[file.path] = FileFacts(self.index, file)
-        return self._facts[file.path]
-
-    def verdicts(self, file: FileIndex) -> list[Verdict]:
-        """One verdict per closure kernel of the file, in source order."""
-        if file.path not in self._files:
-            closures = [c for c in file.constructs if c.kind == "kernel" and c.in_function and c.decorator is not None]
-            self._files[file.path] = _FilePlanner(self, file).plan(closures) if closures else []
-        return self._files[file.path]
-
-    # ---- facts of the project
-
-    @cached_property
-    def config_writes(self) -> list[tuple[FileIndex, OptionSet]]:
-        """Writes of ``wp.config`` settings that change generated code, anywhere in the project."""
-        return [
-            (file, write)
-            for file in self.index.files.values()
-            for write in file.option_sets
-            if write.via == "config" and (write.dynamic or not set(write.options) <= HARMLESS_CONFIG)
-        ]
-
-    @cached_property
-    def late_config_writes(self) -> list[tuple[FileIndex, OptionSet]]:
-        """Those of them that run in a function, so that they may come between two loads of one module."""
-        return [(file, write) for file, write in self.config_writes if _functions(write.enclosing)]
-
-    @cached_property
-    def _option_targets(self) -> tuple[set[str], bool]:
-        targets: set[str] = set()
-        unknown = False
-        for file in self.index.files.values():
-            for write in file.option_sets:
-                if write.via == "config":
-                    continue
-                if write.target_module is None:
-                    unknown = True
-                else:
-                    targets.add(write.target_module)
-                    if write.via == "set_module_options" and write.target_module == own_module(file):
-                        targets.add("__main__")
-        return targets, unknown
-
-    def options_reach(self, file: FileIndex) -> bool:
-        """Whether anything in the project sets module options that reach the file's default Warp module."""
-        targets, unknown = self._option_targets
-        names = {file.module, self.index.prefix(file), own_module(file)}
-        if targets & names - {"__main__"} or unknown:
-            return True
-        return any(
-            write.via != "config" and write.target_module in (own_module(file), None) for write in file.option_sets
-        )
-
-    def _texts(self) -> Iterator[str]:
-        for path in self.index.project.files:
-            file = self.index.files.get(path)
-            if file is not None:
-                yield file.text
-                continue
-            try:
-                with open(path, encoding="utf-8", errors="replace") as stream:
-                    text = stream.read()
-            except OSError:
-                continue
-            yield text
-
-    @cached_property
-    def _written(self) -> tuple[set[str], set[str]]:
-        attributes: set[str] = set()
-        asked: set[str] = set()
-        for text in self._texts():
-            attributes.update(_ATTRIBUTE_WRITE.findall(text))
-            if "attr(" in text:
-                attributes.update(_SETATTR.findall(text))
-                asked.update(_ATTR_BY_NAME.findall(text))
-        return attributes, asked
-
-    @property
-    def written_attributes(self) -> set[str]:
-        """Every attribute name that some file of the project assigns (``x.name = ``, ``setattr(x, "name", ...)``)."""
-        return self._written[0]
-
-    def changes_contents(self, name: str) -> bool:
-        """Whether some file changes an object of this name in place: ``name[0] =``, ``name.x =``, ``name.add(...)``."""
-        if name not in self._contents:
-            pattern = re.compile(rf"(?<!\w){re.escape(name)}{_CONTENT_WRITE}")
-            self._contents[name] = any(name in text and pattern.search(text) for text in self._texts())
-        return self._contents[name]
-
-    @property
-    def asked_names(self) -> set[str]:
-        """Every attribute name that some file asks for as a string: ``getattr(x, "name")``, ``hasattr(x, "name")``."""
-        return self._written[1]
-
-    @cached_property
-    def kernel_lister(self) -> str | None:
-        """``file.py`` of the project that looks through modules for their kernels."""
-        for file in self.index.files.values():
-            if _LISTED.search(file.text) and _LOOKED_THROUGH.search(file.text):
-                return os.path.basename(file.path)
-        return None
-
-    @cached_property
-    def module_touched(self) -> str | None:
-        """``file.py:12`` where the project changes a Warp module's options through one of its kernels."""
-        for file in self.index.files.values():
-            match = _MODULE_OPTIONS.search(file.text)
-            if match is not None:
-                return f"{os.path.basename(file.path)}:{file.text.count(chr(10), 0, match.start()) + 1}"
-        return None
-
-    @cached_property
-    def interface_files(self) -> set[str]:
-        """Files whose Warp module is built ahead of time or kept under plain names: keys are an interface there."""
-        found: set[str] = set()
-        for file in self.index.files.values():
-            for launch in file.launches:
-                if launch.via in ("compile_aot_module", "load_aot_module"):
-                    found |= self._built_ahead(file, launch)
-            if any("strip_hash" in write.options for write in file.option_sets):
-                found.add(file.path)
-                found.update(self.index.imported_files(file.path))
-        return found
-
-    def _built_ahead(self, file: FileIndex, launch: Launch) -> set[str]:
-        """The files whose kernels a call that builds or loads ahead of time can reach."""
-        given = [*launch.node.args[:1], *(k.value for k in launch.node.keywords if k.arg == "module")]
-        if len(given) == 1 and not isinstance(given[0], ast.Starred):
-            expr = given[0]
-            if isinstance(expr, ast.Name) and expr.id == "__name__":
-                return {file.path}
-            if isinstance(expr, ast.Attribute) and expr.attr == "module" and isinstance(expr.value, ast.Name):
-                kernel = self._kernel_of(file, expr.value)
-                if kernel is not None and kernel.module_choice is ModuleChoice.UNIQUE:
-                    return set()  # that kernel alone, and reading its `.module` keeps it where it is
-                if kernel is not None and kernel.module_choice is ModuleChoice.DEFAULT:
-                    return {file.path}
-        return {file.path, *self.index.imported_files(file.path)}
-
-    def _kernel_of(self, file: FileIndex, name: ast.Name) -> Construct | None:
-        """The kernel definition of this file that a name stands for, if nothing else is bound to it."""
-        facts = self.facts(file)
-        around = facts.enclosing(name)
-        scope = facts.scopes.lookup(name.id, facts.scopes.by_node[around[-1]] if around else facts.scopes.module)
-        if scope is None or sum(o.store for o in facts.scopes.references(scope, name.id)) != 1:
-            return None
-        construct = facts.definitions_by_node.get(scope.bindings[name.id][0])
-        return construct if construct is not None and construct.kind == "kernel" else None
-
-    def star_importers(self, file: FileIndex) -> list[str]:
-        """Paths of project files that import everything from this one."""
-        found = []
-        for path in self.index.project.files:
-            if file.path in self.index.imported_files(path):
-                other = self.index.file(path)
-                if other is not None and any(
-                    self.index.module_file(star) is file or star in (file.module, self.index.prefix(file))
-                    for star in other.star_imports
-                ):
-                    found.append(path)
-        return found
-
-    def expects_failure(self, function: ast.AST) -> bool:
-        """Whether something in a function is expected to fail: a kernel that does must not share a module."""
-        known = self._expecting.get(function)
-        if known is None:
-            known = self._expecting[function] = any(
-                (
-                    isinstance(node, (ast.With, ast.AsyncWith))
-                    and any(_FAILS.search(ast.unparse(item.context_expr)) for item in node.items)
-                )
-                or (isinstance(node, ast.Call) and _FAILS.search(_last(node.func)) is not None)
-                or (isinstance(node, ast.Try) and node.handlers and any(map(_launches, node.body)))
-                for node in ast.walk(function)
-            )
-        return known
-
-    @cached_property
-    def calls_by_name(self) -> dict[str, list[tuple[FileIndex, CallNode]]]:
-        """Every call in the files about Warp by the last name of what is called: a quick first look."""
-        found: dict[str, list[tuple[FileIndex, CallNode]]] = {}
-        for file in self.index.files.values():
-            for name, calls in self.index.calls(file).items():
-                found.setdefault(name, []).extend((file, call) for call in calls)
-        return found
-
-    @cached_property
-    def _import_time_names(self) -> set[str]:
-        """Last names of functions that are called at import, directly or by a function of such a name."""
-        names = {
-            name
-            for name, calls in self.calls_by_name.items()
-            if any(not _functions(call.enclosing) for _, call in calls)
-        }
-        for _ in range(4):
-            names |= {
-                name
-                for name, calls in self.calls_by_name.items()
-                if any(
-                    len(around := _functions(call.enclosing)) == 1 and getattr(around[0], "name", "") in names
-                    for _, call in calls
-                )
-            }
-        return names
-
-    def _called_at_import(self, name: str) -> bool:
-        return name in self._import_time_names
-
-    def only_at_import(self, file: FileIndex, function: ast.AST, enclosing: Sequence[ast.AST], depth: int = 0) -> bool:
-        """Whether every known use of a function is a call at the import of some file; False if none is known."""
-        if depth > 4 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if any(not isinstance(node, ast.If) for node in enclosing):
-            return False
-        if not self._called_at_import(function.name):
-            return False
-        key = (file.path, function.lineno)
-        if key not in self._at_import:
-            self._at_import[key] = False  # a cycle of calls is no call at import
-            self._at_import[key] = self._all_at_import(file, function, depth)
-        return self._at_import[key]
-
-    def _all_at_import(self, file: FileIndex, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int) -> bool:
-        canonical = f"{self.index.prefix(file)}.{function.name}"
-        sites = 0
-        for other, call in self.calls_by_name.get(function.name, ()):
-            if self.index.resolve(other, call.node.func, call.enclosing) != canonical:
-                continue
-            sites += 1
-            around = _functions(call.enclosing)
-            if around:
-                outer = call.enclosing.index(around[0])
-                if len(around) > 1 or not self.only_at_import(other, around[0], call.enclosing[:outer], depth + 1):
-                    return False
-            elif any(isinstance(node, ast.If) and _is_main_guard(node) for node in call.enclosing) or any(
-                not _functions(launch.enclosing) and _comes_before(launch.node, call) for launch in other.launches
-            ):
-                return False
-        # The costly question last: whether anything else refers to it, under this or another name.
-        return sites > 0 and len(self.index.references(canonical)) == sites
-
-
-_ATTRIBUTE_WRITE = re.compile(r"\.(\w+)(?:\s*,\s*[\w.]+)*\s*(?::[^=\n]+)?(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)")
-_CONTENT_WRITE = (
-    r"(?:[ \t]*(?:\[[^\]\n]{0,200}\]|\.\w+)[ \t]*(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)"
-    r"|\.(?:append|add|update|clear|pop|popitem|setdefault|extend|insert|remove|fill|sort|reverse|put)\()"
-)
-_ATTR_BY_NAME = re.compile(r"(?:[gs]et|has)attr\(\s*[^()\n]{0,100}?,\s*[\"'](\w+)")
-_LISTED = re.compile(r"isinstance\([^()\n]*\bKernel\b")
-_LOOKED_THROUGH = re.compile(r"\b(?:getmembers|vars|dir|globals)\(|\.__dict__\b")
-_MODULE_OPTIONS = re.compile(r"\.module\.options\b\s*(?:\[[^\]\n]*\]\s*=(?!=)|\.update\(|=(?!=))")
-_SETATTR = re.compile(r"setattr\(\s*[\w.\"'\[\]]+\s*,\s*[\"'](\w+)")
-
-
-class FileFacts:
-    """One file's scopes, source positions and what holds at its module scope."""
-
-    def __init__(self, index: ProjectIndex, file: FileIndex) -> None:
-        self.index = index
-        self.file = file
-        self.source = Source(file.text, file.path)
-        self.source.__dict__["tree"] = file.tree
-
-    @cached_property
-    def scopes(self) -> Scopes:
-        """Scopes of the file, name by name."""
-        return Scopes(self.file.tree)
-
-    @cached_property
-    def body_index(self) -> dict[ast.AST, int]:
-        """Statement directly at module scope to its number."""
-        return {node: number for number, node in enumerate(self.file.tree.body)}
-
-    def chain(self, node: ast.AST) -> list[ast.AST]:
-        """The nodes around a node, innermost first, without the module."""
-        found = []
-        parent = self.source.parents.get(node)
-        while parent is not None and not isinstance(parent, ast.Module):
-            found.append(parent)
-            parent = self.source.parents.get(parent)
-        return found
-
-    def enclosing(self, node: ast.AST) -> tuple[ast.AST, ...]:
-        """The nodes around a node that matter for names, outermost first, as the index wants them."""
-        kinds = (
-            ast.FunctionDef,
-            ast.AsyncFunctionDef,
-            ast.ClassDef,
-            ast.Lambda,
-            ast.ListComp,
-            ast.SetComp,
-            ast.DictComp,
-            ast.GeneratorExp,
-        )
-        inner, around = node, []
-        for parent in self.chain(node):
-            if isinstance(parent, kinds) and not _in_header(parent, inner):
-                around.append(parent)
-            inner = parent
-        return tuple(reversed(around))
-
-    def resolve(self, expr: ast.expr) -> str | None:
-        """Canonical name of an expression of this file."""
-        return self.index.resolve(self.file, expr, self.enclosing(expr))
-
-    @cached_property
-    def definitions_by_node(self) -> dict[ast.AST, Construct]:
-        """Definition to what Warp makes of it."""
-        return {c.node: c for c in self.file.constructs if c.decorator is not None}
-
-    @cached_property
-    def looks_at_itself(self) -> str | None:
-        """What the file calls to see every name of its module scope: ``globals``, ``vars(module)``, ``getmembers``."""
-        for called in ("globals", "vars", "dir", "getmembers"):
-            for call in self.index.calls(self.file).get(called, ()):
-                if called == "globals":
-                    if self._name_in_globals(call.node) is not None:
-                        continue
-                elif not self._its_own_module(call.node):
-                    continue
-                return called
-        return None
-
-    @cached_property
-    def named_in_globals(self) -> frozenset[str]:
-        """Names of module scope that the file reads or writes through ``globals()``."""
-        calls = self.index.calls(self.file).get("globals", ())
-        return frozenset(name for call in calls if (name := self._name_in_globals(call.node)) is not None)
-
-    def _name_in_globals(self, call: ast.Call) -> str | None:
-        """The one name that a call of ``globals`` is about: ``globals()["x"]``, ``globals().pop("x")``; else None."""
-        parent = self.source.parents.get(call)
-        if isinstance(parent, ast.Subscript) and parent.value is call:
-            return _text(parent.slice)
-        if not isinstance(parent, ast.Attribute) or parent.attr not in ("get", "pop", "setdefault"):
-            return None
-        user = self.source.parents.get(parent)
-        if not isinstance(user, ast.Call):
-            return None
-        # ``globals().pop("x")``, or the method and its first argument handed on: ``addCleanup(globals().pop, "x")``.
-        arguments = user.args if user.func is parent else user.args[user.args.index(parent) + 1 :]
-        return _text(arguments[0]) if arguments else None
-
-    def _its_own_module(self, call: ast.Call) -> bool:
-        return bool(call.args) and (
-            self.resolve(call.args[0]) in (self.file.module, self.index.prefix(self.file))
-            or "__name__" in ast.unparse(call.args[0])
-            or "__main__" in ast.unparse(call.args[0])
-        )
-
-    @cached_property
-    def reads_keys(self) -> bool:
-        """Whether anything in the file reads ``.key`` of something."""
-        return any(
-            isinstance(node, ast.Attribute) and node.attr == "key" and isinstance(node.ctx, ast.Load)
-            for node in ast.walk(self.file.tree)
-        )
-
-    @cached_property
-    def exported(self) -> frozenset[str] | None:
-        """Names in ``__all__``; None where there is none; everything readable where it is computed."""
-        if "__all__" not in self.file.bindings:
-            return None
-        return frozenset(
-            node.value
-            for binding in self.file.bindings["__all__"]
-            for node in ast.walk(binding)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        )
-
-    def creation_before(self, line: int, module: str | None) -> bool:
-        """Whether importing the file creates a Warp module before a line, or with only inert statements in between.
-
-        Args:
-            line: First line of what is to be inserted.
-            module: A named module; None for the file's default one.
-        """
-        for statement in self.file.tree.body:
-            if self._creates(statement, module):
-                return True
-            if statement.lineno >= line and not self._inert(statement):
-                return False
-        return False
-
-    def _creates(self, statement: ast.stmt, module: str | None) -> bool:
-        construct = self.definitions_by_node.get(statement)
-        if construct is not None:
-            if construct.kind != "kernel":
-                return module is None and construct.module_choice is ModuleChoice.DEFAULT
-            if module is None:
-                return construct.module_choice is ModuleChoice.DEFAULT
-            return construct.module_name == module
-        if isinstance(statement, ast.ClassDef):
-            return any(
-                c.module_choice is ModuleChoice.DEFAULT and module is None
-                for inner in statement.body
-                if (c := self.definitions_by_node.get(inner)) is not None
-            )
-        if module is None and isinstance(statement, ast.Expr):
-            return any(
-                write.node is statement
-                and write.via == "set_module_options"
-                and not write.enclosing
-                and write.target_module == own_module(self.file)
-                for write in self.file.option_sets
-            )
-        return False
-
-    def _inert(self, statement: ast.stmt) -> bool:
-        """Whether a statement at module scope can't write Warp's configuration."""
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return all(self._warp_or_known(decorator) for decorator in statement.decorator_list)
-        if isinstance(statement, ast.ClassDef):
-            return all(self._inert(inner) for inner in statement.body) and all(
-                self._warp_or_known(decorator) for decorator in statement.decorator_list
-            )
-        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            if not all(isinstance(target, ast.Name) for target in targets):
-                return False
-            calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-            return all((self.resolve(call.func) or "").startswith(("warp.", "builtins.")) for call in calls)
-        return isinstance(statement, ast.Pass) or (
-            isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        )
-
-    def _warp_or_known(self, decorator: ast.expr) -> bool:
-        target = decorator.func if isinstance(decorator, ast.Call) else decorator
-        return (self.resolve(target) or "").startswith(("warp.", "builtins.", "functools.", "dataclasses."))
-
-
-def _in_header(scope: ast.AST, inner: ast.AST) -> bool:
-    """Whether a child of a definition belongs to the scope around it: decorators, defaults, annotations, bases."""
-    if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return inner not in scope.body
-    if isinstance(scope, ast.ClassDef):
-        return inner not in scope.body
-    if isinstance(scope, ast.Lambda):
-        return inner is not scope.body
-    return False
-
-
-def _functions(enclosing: Iterable[ast.AST]) -> list[ast.AST]:
-    return [node for node in enclosing if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))]
-
-
-def _comes_before(launch: ast.Call, call: CallNode) -> bool:
-    """Whether a launch at module scope runs before a call there: above it, or in the turn before of the same loop."""
-    loops = [node for node in call.enclosing if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
-    return launch.lineno < call.node.lineno or any(_contains(loop, launch) for loop in loops)
-
-
-def _is_main_guard(node: ast.If) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id == "__name__" for inner in ast.walk(node.test))
-
-
-def python_qualname(enclosing: Iterable[ast.AST], name: str) -> str:
-    """``make.<locals>.scale`` for a definition in these nodes."""
-    pieces = []
-    for node in enclosing:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            pieces += [node.name, "<locals>"]
-        elif isinstance(node, ast.ClassDef):
-            pieces.append(node.name)
-        elif isinstance(node, ast.Lambda):
-            pieces += ["<lambda>", "<locals>"]
-    return ".".join([*pieces, name])
-
-
-def kernel_key(qualname: str) -> str:
-    """Warp's key for a kernel of this Python qualname."""
-    return re.sub("[^0-9a-zA-Z_]+", "", qualname.replace(".", "__"))
-
-
-class _FilePlanner:
+class FilePlanner:
     """All closure kernels of one file together: they share companions, places and names."""
 
     def __init__(self, hoister: Hoister, file: FileIndex) -> None:
@@ -681,25 +52,25 @@ class _FilePlanner:
         self.facts = hoister.facts(file)
         self.scopes = self.facts.scopes
         self.source = self.facts.source
-        self.items: dict[tuple[int, str], _Item] = {}
+        self.items: dict[tuple[int, str], Item] = {}
         self.escaping: set[tuple[int, str]] = set()
         """Kernels that get another name, or leave their function."""
 
     def plan(self, closures: Sequence[Construct]) -> list[Verdict]:
         verdicts = []
-        roots: dict[int, _Item] = {}
+        roots: dict[int, Item] = {}
         for construct in closures:
             verdict = Verdict(self.file, construct)
             verdicts.append(verdict)
             try:
                 roots[id(verdict)] = self._examine(construct)
                 verdict.landing = self._landing(construct)
-            except _Varies as varies:
+            except Varies as varies:
                 verdict.captures = varies.captures
             except Declined as reason:
                 verdict.declined = str(reason)
-                verdict.silent = isinstance(reason, _AsItShouldBe)
-                verdict.same = not isinstance(reason, _Unproved)
+                verdict.silent = isinstance(reason, AsItShouldBe)
+                verdict.same = not isinstance(reason, Unproved)
         for verdict in verdicts:
             # Whatever is wrong with a stable kernel, a wrapper that hides its module says nothing of lateness.
             unknown = verdict.construct.module_choice is ModuleChoice.UNKNOWN or verdict.construct.via_wrapper
@@ -712,7 +83,7 @@ class _FilePlanner:
         self._name(hoistable, roots)
         self._edits(hoistable, roots)
         for verdict in verdicts:
-            functions = _functions(verdict.construct.enclosing)
+            functions = functions_around(verdict.construct.enclosing)
             outer = functions[0]
             position = list(verdict.construct.enclosing).index(outer)
             verdict.at_import_only = self.hoister.only_at_import(
@@ -724,7 +95,7 @@ class _FilePlanner:
 
     # ---- one definition and what it needs
 
-    def _examine(self, construct: Construct) -> _Item:
+    def _examine(self, construct: Construct) -> Item:
         self._kernel_itself(construct)
         item = self._item(construct.node, construct.name, construct, ())
         self._uses(item, construct)
@@ -738,8 +109,8 @@ class _FilePlanner:
         node: DefinitionNode | ast.Assign | ast.AnnAssign,
         name: str,
         construct: Construct | None,
-        path: tuple[_Item, ...],
-    ) -> _Item:
+        path: tuple[Item, ...],
+    ) -> Item:
         key = (node.lineno, name)
         if key in self.items:
             return self.items[key]
@@ -748,7 +119,7 @@ class _FilePlanner:
             for parent in [*self.facts.chain(node), self.file.tree]
             if (s := self.scopes.by_node.get(parent)) is not None
         )
-        item = _Item(node, name, scope, construct)
+        item = Item(node, name, scope, construct)
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
             item.outside = [
                 (occurrence, self.scopes.resolve(occurrence))
@@ -774,14 +145,14 @@ class _FilePlanner:
                 continue
             try:
                 needed = self._captured(occurrence, bound, (*path, item))
-            except _Varies as error:
+            except Varies as error:
                 varies += error.captures
             except Declined as reason:
                 problem = _worse(problem, reason)
             else:
                 item.needs.append(needed)
         if varies:
-            raise _Varies(list(dict.fromkeys(varies)))
+            raise Varies(list(dict.fromkeys(varies)))
         for check in (self._check_definition, self._check_place, self._check_globals):
             try:
                 check(item)
@@ -800,39 +171,37 @@ class _FilePlanner:
             keyword.arg == "module" and keyword.value is occurrence.node for keyword in construct.decorator.keywords
         )
 
-    def _captured(self, occurrence: Occurrence, bound: Scope, path: tuple[_Item, ...]) -> _Item:
-        """The definition of a captured name, if it can move along. Raises _Varies or Declined."""
+    def _captured(self, occurrence: Occurrence, bound: Scope, path: tuple[Item, ...]) -> Item:
+        """The definition of a captured name, if it can move along. Raises Varies or Declined."""
         name = occurrence.name
         if occurrence.store:
-            raise _Unproved(f"the kernel's code rebinds `{name}` of the function around it")
+            raise Unproved(f"the kernel's code rebinds `{name}` of the function around it")
         bindings = bound.bindings.get(name, [])
         stores = [o for o in self.scopes.references(bound, name) if o.store]
         function = bound.node
         first = bindings[0] if bindings else None
         if bound.kind == "class":
-            raise _Unproved(f"it uses `{name}`, which a class body inside the function defines")
+            raise Unproved(f"it uses `{name}`, which a class body inside the function defines")
         if isinstance(first, ast.arg):
             if first.arg == "self" or (first.arg == "cls"):
-                raise _Varies([Capture(name, "which can be another object at every call", function)])
-            raise _Varies([Capture(name, f"a parameter of `{bound.name}`", function)])
+                raise Varies([Capture(name, "which can be another object at every call", function)])
+            raise Varies([Capture(name, f"a parameter of `{bound.name}`", function)])
         if len(stores) > 1:
             if all(isinstance(b, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for b in bindings):
-                raise _Unproved(f"`{bound.name}` defines `{name}` more than once")
-            raise _Varies([Capture(name, f"which `{bound.name}` assigns more than once")])
+                raise Unproved(f"`{bound.name}` defines `{name}` more than once")
+            raise Varies([Capture(name, f"which `{bound.name}` assigns more than once")])
         if first is None:
-            raise _Unproved(f"it uses `{name}`, whose definition was not found")
+            raise Unproved(f"it uses `{name}`, whose definition was not found")
         if isinstance(first, ast.alias):
             raise Declined(f"it uses `{name}`, which `{bound.name}` imports itself")
         statement = first if isinstance(first, ast.stmt) else self._statement(first)
         if isinstance(first, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             companion = self.facts.definitions_by_node.get(first)
             if companion is None or companion.kind == "kernel" or companion.via_wrapper:
-                raise _Unproved(
-                    f"it uses `{name}`, which is neither a Warp function nor a struct that could move along"
-                )
+                raise Unproved(f"it uses `{name}`, which is neither a Warp function nor a struct that could move along")
             return self._item(first, name, companion, path)
         if isinstance(statement, (ast.For, ast.AsyncFor)) or bound.kind == "comprehension":
-            raise _Varies([Capture(name, "the variable of a loop")])
+            raise Varies([Capture(name, "the variable of a loop")])
         if (
             isinstance(statement, (ast.Assign, ast.AnnAssign))
             and isinstance(first, ast.Name)
@@ -840,19 +209,19 @@ class _FilePlanner:
             and self._targets(statement) == [first]
         ):
             if statement not in getattr(function, "body", ()):
-                raise _Varies([Capture(name, f"which `{bound.name}` assigns in a branch or a loop")])
+                raise Varies([Capture(name, f"which `{bound.name}` assigns in a branch or a loop")])
             problem = self._not_constant(statement.value)
             if problem is not None:
-                raise _Varies([Capture(name, problem)])
+                raise Varies([Capture(name, problem)])
             if self._mutable(self.facts, statement.value) and self._may_change(bound, name):
-                raise _Unproved(f"it uses `{name}`, an object that `{bound.name}` may change in place")
+                raise Unproved(f"it uses `{name}`, an object that `{bound.name}` may change in place")
             try:
                 return self._item(statement, name, None, path)
-            except _Varies as error:
+            except Varies as error:
                 source = error.captures[0]
                 reason = f"which is computed from `{source.name}`, {source.reason}"
-                raise _Varies([Capture(name, reason)]) from None
-        raise _Varies([Capture(name, f"which `{bound.name}` computes")])
+                raise Varies([Capture(name, reason)]) from None
+        raise Varies([Capture(name, f"which `{bound.name}` computes")])
 
     def _mutable(self, facts: FileFacts, value: ast.expr | None) -> bool:
         """Whether a value is an object that can be changed in place: a container, a vector, the result of a call."""
@@ -958,7 +327,7 @@ class _FilePlanner:
 
     # ---- what must hold of a definition that moves
 
-    def _check_place(self, item: _Item) -> None:
+    def _check_place(self, item: Item) -> None:
         node = item.node
         parent = self.source.parents[node]
         what = f"`{item.name}`"
@@ -1006,7 +375,7 @@ class _FilePlanner:
             if occurrence.quoted:
                 raise Declined(f"{what} is named in a string annotation")
 
-    def _check_guards(self, item: _Item) -> None:
+    def _check_guards(self, item: Item) -> None:
         """What stands before the definition may keep it from ever running: a check of the device or the version."""
         node: ast.AST = item.node
         for outer in self.facts.chain(item.node):
@@ -1047,7 +416,7 @@ class _FilePlanner:
                         return True
         return False
 
-    def _function_name(self, item: _Item) -> str:
+    def _function_name(self, item: Item) -> str:
         return next(
             (n.name for n in self.facts.chain(item.node) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))), ""
         )
@@ -1061,7 +430,7 @@ class _FilePlanner:
         assert isinstance(found, ast.stmt)
         return found
 
-    def _check_definition(self, item: _Item) -> None:
+    def _check_definition(self, item: Item) -> None:
         construct = item.construct
         if construct is None:
             return
@@ -1074,13 +443,13 @@ class _FilePlanner:
         if construct.decorator is None:
             raise Declined(f"{what} is made by a call, not by a decorator")
         if len(node.decorator_list) != 1:
-            raise _Unproved(f"{what} has other decorators as well")
+            raise Unproved(f"{what} has other decorators as well")
         if isinstance(node, ast.AsyncFunctionDef):
             raise Declined(f"{what} is asynchronous")
         choice = construct.module_choice
         if choice is ModuleChoice.UNKNOWN:
             raise Declined(f"the Warp module of {what} can't be read from the source")
-        if choice is ModuleChoice.NAMED and not _literal_module(construct):
+        if choice is ModuleChoice.NAMED and not literal_module(construct):
             raise Declined(f"{what} gets its Warp module from an expression: a choice that was made on purpose")
         if construct.kind != "kernel" and choice is not ModuleChoice.DEFAULT:
             raise Declined(f"{what} names a Warp module of its own")
@@ -1089,7 +458,7 @@ class _FilePlanner:
                 raise Declined(f"{what} has `module_options=`, which only a unique module can carry")
             if name == "name":
                 raise Declined(f"{what} has its key from `name=`")
-        _check_options(construct)
+        check_options(construct)
         for call in self._static_calls(node):
             self._check_static(call)
         if isinstance(node, ast.ClassDef) and (node.bases or node.keywords):
@@ -1138,25 +507,25 @@ class _FilePlanner:
             if isinstance(inner, ast.Call):
                 called = self.facts.resolve(inner.func) if isinstance(inner.func, (ast.Name, ast.Attribute)) else None
                 if called is None or not called.startswith(("warp.", "builtins.", "math.")):
-                    raise _Unproved(f"`wp.static` in it calls `{ast.unparse(inner.func)}`, which would run at import")
+                    raise Unproved(f"`wp.static` in it calls `{ast.unparse(inner.func)}`, which would run at import")
                 if called in ("builtins.getattr", "builtins.eval", "builtins.open", "builtins.__import__"):
-                    raise _Unproved(f"`wp.static` in it calls `{ast.unparse(inner.func)}`, which would run at import")
+                    raise Unproved(f"`wp.static` in it calls `{ast.unparse(inner.func)}`, which would run at import")
             elif isinstance(inner, (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)):
-                raise _Unproved("`wp.static` in it holds a lambda or a comprehension")
+                raise Unproved("`wp.static` in it holds a lambda or a comprehension")
 
-    def _check_globals(self, item: _Item) -> None:
+    def _check_globals(self, item: Item) -> None:
         """Every name of module scope that the moved code reads must be there at import, and stay what it is."""
         early = self._early(item)
         for occurrence, bound in item.outside:
             if bound is not None and bound.kind != "module":
                 continue
             if occurrence.store:
-                raise _Unproved(f"its code rebinds `{occurrence.name}`")
+                raise Unproved(f"its code rebinds `{occurrence.name}`")
             problem = self._global_problem(occurrence, occurrence.node in early)
             if problem is not None:
-                raise _Unproved(problem)
+                raise Unproved(problem)
 
-    def _early(self, item: _Item) -> set[ast.AST]:
+    def _early(self, item: Item) -> set[ast.AST]:
         if isinstance(item.node, (ast.Assign, ast.AnnAssign)):
             return set(ast.walk(item.node))
         return definition_time(item.node, self._static_calls(item.node))
@@ -1392,7 +761,7 @@ class _FilePlanner:
 
     # ---- how the kernel is used
 
-    def _uses(self, item: _Item, construct: Construct) -> None:
+    def _uses(self, item: Item, construct: Construct) -> None:
         """Uses of the kernel object that see its identity, or expect it to fail."""
         if item.construct is not None and self.file.path in self.hoister.interface_files and not self.hoister.keep_keys:
             raise Declined("the project builds this module ahead of time, so that the kernel's key is an interface")
@@ -1421,7 +790,7 @@ class _FilePlanner:
                 return write
         return None
 
-    def _use(self, item: _Item, occurrence: Occurrence, is_kernel: bool) -> None:
+    def _use(self, item: Item, occurrence: Occurrence, is_kernel: bool) -> None:
         node = occurrence.node
         if node is item.node or occurrence.store:
             return
@@ -1443,9 +812,9 @@ class _FilePlanner:
                     raise Declined(f"`wp.overload` is called for {what} in the function")
                 if called in ("builtins.id", "builtins.setattr", "builtins.getattr", "builtins.vars", "builtins.type"):
                     raise Declined(f"`{ast.unparse(outer.func)}` looks at the object {what}")
-                if _RAISES.search(_last(outer.func)):
+                if _RAISES.search(last_part(outer.func)):
                     raise Declined(f"{what} is expected to fail (line {outer.lineno})")
-            if isinstance(outer, ast.Try) and is_kernel and any(_contains(s, node) for s in outer.body):
+            if isinstance(outer, ast.Try) and is_kernel and any(contains_node(s, node) for s in outer.body):
                 raise Declined(f"{what} is used inside a `try`, so it may fail on purpose")
             if isinstance(outer, (ast.With, ast.AsyncWith)) and is_kernel:
                 for with_item in outer.items:
@@ -1596,11 +965,11 @@ class _FilePlanner:
         ):
             sites = self.index.call_sites(f"{self.index.prefix(self.file)}.{function.name}")
         if sites and all(_passes(function, site.node, name) for site in sites):
-            raise _AsItShouldBe(f"every known caller of `{function.name}` names the Warp module itself")
+            raise AsItShouldBe(f"every known caller of `{function.name}` names the Warp module itself")
 
     # ---- place
 
-    def _drop_unplaceable(self, verdicts: Sequence[Verdict], roots: dict[int, _Item]) -> None:
+    def _drop_unplaceable(self, verdicts: Sequence[Verdict], roots: dict[int, Item]) -> None:
         self.places: dict[ast.stmt, tuple[int, bool]] = {}
         by_holder: dict[ast.stmt, list[Verdict]] = {}
         for verdict in verdicts:
@@ -1629,7 +998,7 @@ class _FilePlanner:
                 return block
         raise Declined("its place at module scope was not found")
 
-    def _last_needed(self, item: _Item, holder: ast.stmt, block: list[ast.stmt]) -> ast.stmt | None:
+    def _last_needed(self, item: Item, holder: ast.stmt, block: list[ast.stmt]) -> ast.stmt | None:
         """The last statement below the holder (or itself) that binds what the moved code needs when it is defined."""
         last: ast.stmt | None = None
         for moved in _with_needs(item):
@@ -1666,10 +1035,10 @@ class _FilePlanner:
 
     # ---- names
 
-    def _name(self, verdicts: Sequence[Verdict], roots: dict[int, _Item]) -> None:
+    def _name(self, verdicts: Sequence[Verdict], roots: dict[int, Item]) -> None:
         self.taken: dict[str, tuple[int, str]] = {}
-        self.merged: dict[tuple[int, str], _Item] = {}
-        texts: dict[object, _Item] = {}
+        self.merged: dict[tuple[int, str], Item] = {}
+        texts: dict[object, Item] = {}
         moving = {item.key: item for verdict in verdicts for item in _with_needs(roots[id(verdict)])}
         for key in sorted(moving):
             item = moving[key]
@@ -1684,7 +1053,7 @@ class _FilePlanner:
             if signature is not None:
                 texts.setdefault(signature, item)
 
-    def _signature(self, item: _Item) -> object:
+    def _signature(self, item: Item) -> object:
         """Equal for definitions that are the same to the last comment and mean the same by every name."""
         try:
             extent = self.source.extent(item.node)
@@ -1701,7 +1070,7 @@ class _FilePlanner:
             tuple(self._signature(need) for need in sorted(item.needs, key=lambda n: n.key)),
         )
 
-    def _can_merge(self, twin: _Item, item: _Item) -> bool:
+    def _can_merge(self, twin: Item, item: Item) -> bool:
         first, second = self._outermost(twin.node), self._outermost(item.node)
         if self.facts.chain(first) or self.facts.chain(second) or self.places[first][1]:
             return False
@@ -1709,7 +1078,7 @@ class _FilePlanner:
             return not self._visible_elsewhere(twin.new_name, item)
         return not self._visible_elsewhere(twin.new_name, item)
 
-    def _visible_elsewhere(self, name: str, item: _Item) -> bool:
+    def _visible_elsewhere(self, name: str, item: Item) -> bool:
         """Whether a scope between a use of the item and module scope binds the name to something else."""
         for occurrence in self.scopes.references(item.scope, item.name):
             for scope in occurrence.scope.chain():
@@ -1721,7 +1090,7 @@ class _FilePlanner:
                     return True
         return False
 
-    def _free_name(self, item: _Item) -> str:
+    def _free_name(self, item: Item) -> str:
         function = next(
             n.name for n in self.facts.chain(item.node) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))
         )
@@ -1741,7 +1110,7 @@ class _FilePlanner:
             self._star = bool(self.hoister.star_importers(self.file))
         return self._star
 
-    def _is_free(self, name: str, item: _Item) -> bool:
+    def _is_free(self, name: str, item: Item) -> bool:
         file = self.file
         if name in file.bindings or name in file.global_writes or name in self.taken:
             return False
@@ -1785,7 +1154,7 @@ class _FilePlanner:
 
     # ---- edits
 
-    def _edits(self, verdicts: Sequence[Verdict], roots: dict[int, _Item]) -> None:
+    def _edits(self, verdicts: Sequence[Verdict], roots: dict[int, Item]) -> None:
         edits: dict[tuple[int, str], Hoist] = {}
         for verdict in verdicts:
             for item in _with_needs(roots[id(verdict)]):
@@ -1812,7 +1181,7 @@ class _FilePlanner:
             )
             verdict.moved = tuple(item.name for item in needed if item is not root)
 
-    def _edit(self, item: _Item, landing: Landing | None) -> Hoist:
+    def _edit(self, item: Item, landing: Landing | None) -> Hoist:
         names = []
         if item.new_name != item.name:
             for occurrence in self.scopes.references(item.scope, item.name):
@@ -1906,133 +1275,9 @@ class _FilePlanner:
         verdict.unproved = "; ".join(reasons)
 
 
-def shared_landing(hoister: Hoister, file: FileIndex, construct: Construct) -> Landing:
-    """The shared Warp module that gives a unique kernel the same options as before. Raises Declined: there is none."""
-    what = f"`{construct.name}`"
-    if construct.generic:
-        raise Declined(
-            f"{what} is generic: in a shared module every new argument type would rebuild the other kernels too"
-        )
-    if "module_options" in construct.options:
-        raise Declined(f"{what} has `module_options=`, which only a unique module can carry")
-    _check_options(construct)
-    if not hoister.options_reach(file) and not _churns(hoister, file):
-        return Landing(ModuleArgument(None), own_module(file), shared=True)
-    name = f"{stable_prefix(hoister, file)}.stable"
-    if hoister.warp_min < (1, 10):
-        raise Declined(
-            "module options that are set for this file would reach it in the file's own Warp module, and a named "
-            "module needs Warp 1.10"
-        )
-    return Landing(ModuleArgument(name), name, shared=True)
-
-
-def _check_options(construct: Construct) -> None:
-    """Raise Declined for a kernel option with which a kernel may not build on every device, and its module neither."""
-    for name in construct.options:
-        if construct.kind == "kernel" and name not in _PORTABLE_OPTIONS:
-            raise Declined(f"`{construct.name}` has `{name}=`, with which it may not build on every device")
-
-
-def module_scope_problem(hoister: Hoister, file: FileIndex, construct: Construct) -> None:
-    """Raise Declined if a unique kernel at module scope can't share a module with others."""
-    planner = _FilePlanner(hoister, file)
-    what = f"`{construct.name}`"
-    if not _literal_module(construct):
-        raise Declined(f"{what} gets its Warp module from an expression: a choice that was made on purpose")
-    if len(construct.node.decorator_list) != 1:
-        raise Declined(f"{what} has other decorators as well")
-    if file.path in hoister.interface_files:
-        raise Declined("the project builds this module ahead of time, so that the kernel's key is an interface")
-    for call in [node for node in ast.walk(construct.node) if isinstance(node, ast.Call)]:
-        planner._check_call(call)
-    scope = planner._scope_of(construct.node)
-    if len(scope.bindings.get(construct.name, ())) != 1:
-        raise _Unproved(f"`{construct.name}` is bound more than once")
-    item = _Item(construct.node, construct.name, scope, construct)
-    for occurrence, bound in planner.scopes.outside_names(construct.node):
-        if (bound is None or bound.kind == "module") and (problem := planner._rebound(occurrence)) is not None:
-            raise _Unproved(problem)
-    if hoister.module_touched is not None:
-        raise Declined(f"{hoister.module_touched} changes options through a kernel's module")
-    for occurrence in planner.scopes.references(scope, construct.name):
-        planner._use(item, occurrence, True)
-    created = [c.node.lineno for c in file.constructs if c.decorator is not None and not c.in_function]
-    for write in file.option_sets:
-        between = min(created) < write.node.lineno < max(created) and not _functions(write.enclosing)
-        if between and write.via == "config" and (write.dynamic or set(write.options) & SNAPSHOT_OPTIONS):
-            raise Declined(f"line {write.node.lineno} sets `wp.config` between the kernels of this file")
-
-
-@dataclass(frozen=True)
-class UniqueKernel:
-    """A unique kernel at module scope: where it may go, or why it stays."""
-
-    construct: Construct
-    landing: Landing | None
-    declined: str | None
-    same: bool = True
-    """Whether it is proved that the kernel is the same whenever it is built."""
-
-
-def unique_at_module_scope(hoister: Hoister, file: FileIndex) -> list[UniqueKernel]:
-    """The kernels of a file that stand at module scope with ``module="unique"``, judged once."""
-    known = hoister.unique_kernels.get(file.path)
-    if known is None:
-        known = hoister.unique_kernels[file.path] = []
-        for construct in file.constructs:
-            if (
-                construct.kind == "kernel"
-                and not construct.in_function
-                and construct.decorator is not None
-                and construct.via_wrapper is None
-                and construct.module_choice is ModuleChoice.UNIQUE
-            ):
-                try:
-                    module_scope_problem(hoister, file, construct)
-                    known.append(UniqueKernel(construct, shared_landing(hoister, file, construct), None))
-                except Declined as reason:
-                    same = not isinstance(reason, _Unproved)
-                    known.append(UniqueKernel(construct, None, str(reason), same))
-    return known
-
-
-def sharers(hoister: Hoister, file: FileIndex) -> dict[str, int]:
-    """Warp module to the number of the file's kernels that are in it, if everything moves that can."""
-    found: dict[str, int] = {}
-    for landing in [
-        *(one.landing for one in unique_at_module_scope(hoister, file)),
-        *(verdict.landing for verdict in hoister.verdicts(file) if verdict.edits),
-    ]:
-        if landing is not None:
-            found[landing.module] = found.get(landing.module, 0) + 1
-    default = own_module(file)
-    found[default] = found.get(default, 0) + sum(
-        c.kind == "kernel" and c.module_choice is ModuleChoice.DEFAULT and not c.in_function for c in file.constructs
-    )
-    return found
-
-
-def stable_prefix(hoister: Hoister, file: FileIndex) -> str:
-    """The dotted name of a file, or the stem of a script."""
-    if file.module is not None:
-        return file.module
-    return os.path.splitext(os.path.basename(file.path))[0]
-
-
-def _churns(hoister: Hoister, file: FileIndex) -> bool:
-    """Whether the file's default module is rebuilt by other kernels: generic or made in functions."""
-    return any(
-        c.kind == "kernel"
-        and c.module_choice in (ModuleChoice.DEFAULT, ModuleChoice.UNKNOWN)
-        and (c.generic or c.in_function)
-        for c in file.constructs
-    )
-
-
-def _with_needs(item: _Item) -> list[_Item]:
+def _with_needs(item: Item) -> list[Item]:
     """An item and everything that it needs, each once, in source order."""
-    found: dict[tuple[int, str], _Item] = {}
+    found: dict[tuple[int, str], Item] = {}
     todo = [item]
     while todo:
         current = todo.pop()
@@ -2070,7 +1315,7 @@ def _identity_read(function: ast.AST) -> str | None:
 
 def _worse(first: Declined | None, second: Declined) -> Declined:
     """The reason to give of two: the first one, unless only the other says that the kernel may not be the same."""
-    if first is None or (isinstance(second, _Unproved) and not isinstance(first, _Unproved)):
+    if first is None or (isinstance(second, Unproved) and not isinstance(first, Unproved)):
         return second
     return first
 
@@ -2088,35 +1333,12 @@ def _one_in_each_branch(node: ast.If, bindings: set[ast.AST]) -> bool:
     return True
 
 
-def _literal_module(construct: Construct) -> bool:
-    return isinstance(construct.decorator, ast.Call) and any(
-        keyword.arg == "module" and isinstance(keyword.value, ast.Constant) for keyword in construct.decorator.keywords
-    )
-
-
 def _passes(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, name: str) -> bool:
     """Whether a call gives the parameter a value of its own."""
     if any(keyword.arg == name for keyword in call.keywords):
         return True
     positional = [arg.arg for arg in [*function.args.posonlyargs, *function.args.args]]
     return name in positional and len(call.args) > positional.index(name)
-
-
-def _contains(root: ast.AST, node: ast.AST) -> bool:
-    return any(inner is node for inner in ast.walk(root))
-
-
-def _launches(statement: ast.stmt) -> bool:
-    return any(isinstance(node, ast.Call) and _last(node.func).startswith("launch") for node in ast.walk(statement))
-
-
-def _last(expr: ast.expr) -> str:
-    return expr.attr if isinstance(expr, ast.Attribute) else getattr(expr, "id", "")
-
-
-def _text(expr: ast.expr) -> str | None:
-    """The string that an expression is, if it is a literal one."""
-    return expr.value if isinstance(expr, ast.Constant) and isinstance(expr.value, str) else None
 
 
 def _where(file: FileIndex, node: ast.AST) -> str:
@@ -2147,32 +1369,3 @@ _WARP_BARE: frozenset[str] = frozenset()
 
 def _is_warp_type(resolved: str) -> bool:
     return _WARP_TYPE.match(resolved) is not None
-
-
-_HOISTERS: weakref.WeakKeyDictionary[ProjectIndex, Hoister] = weakref.WeakKeyDictionary()
-
-
-def hoister_for(index: ProjectIndex, config: Config, keep_keys: bool = False) -> Hoister:
-    """The hoister of an index: one for all rules, so that every decision is made once.
-
-    Args:
-        index: The project's index.
-        config: Says which Warp the edits must work with.
-        keep_keys: Counts for the first call only, which the command line makes.
-    """
-    found = _HOISTERS.get(index)
-    if found is None:
-        found = _HOISTERS[index] = Hoister(index, lowest_warp(config)[0], keep_keys)
-    return found
-
-
-def lowest_warp(config: Config) -> tuple[tuple[int, int], str]:
-    """The lowest Warp that an edit must work with, and where that was read, in words."""
-    version, source = config.warp_min, config.warp_min_source
-    if version is None:
-        try:
-            version, source = importlib.metadata.version("warp-lang"), "the installed Warp"
-        except importlib.metadata.PackageNotFoundError:
-            version, source = "1.7", "the lowest that warpfix supports"
-    numbers = [int(piece) for piece in re.findall(r"\d+", version)[:2]]
-    return (numbers[0], numbers[1] if len(numbers) > 1 else 0), source

@@ -1,0 +1,26 @@
+"""Decide which closure kernels may move to module scope, where to, and under which name; and say why others may not.
+
+One :class:`Hoister` serves a whole project. For each file it yields one :class:`Verdict` per closure kernel:
+specialised (what it captures varies), or stable and then either a complete set of edits or the reason why there is
+none. Nothing here is guessed: what can't be proved from the source is declined in words.
+"""
+
+from warpfix.hoisting.facts import kernel_key, python_qualname
+from warpfix.hoisting.landing import UniqueKernel, sharers, unique_at_module_scope
+from warpfix.hoisting.model import SNAPSHOT_OPTIONS, Capture, Landing, Verdict
+from warpfix.hoisting.project import Hoister, hoister_for, lowest_warp
+
+__all__ = [
+    "SNAPSHOT_OPTIONS",
+    "Capture",
+    "Hoister",
+    "Landing",
+    "UniqueKernel",
+    "Verdict",
+    "hoister_for",
+    "kernel_key",
+    "lowest_warp",
+    "python_qualname",
+    "sharers",
+    "unique_at_module_scope",
+]

@@ -1,0 +1,368 @@
+"""What the whole project says that a move must know: who sets options, who imports, who calls, who looks names up."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import os
+import re
+import weakref
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from warpfix.config import Config
+from warpfix.hoisting.facts import FileFacts, functions_around, is_main_guard
+from warpfix.hoisting.model import Verdict
+from warpfix.index.build import ProjectIndex
+from warpfix.index.constructs import own_module
+from warpfix.index.model import Construct, FileIndex, Launch, ModuleChoice, OptionSet
+from warpfix.index.walk import CallNode
+
+if TYPE_CHECKING:
+    from warpfix.hoisting.landing import UniqueKernel
+
+
+# Settings of warp.config that change no generated code.
+HARMLESS_CONFIG = frozenset(
+    {
+        "log_level",
+        "quiet",
+        "verbose",
+        "verbose_warnings",
+        "print_launches",
+        "kernel_cache_dir",
+        "cache_kernels",
+        "load_module_max_workers",
+        "enable_graph_capture_module_load_by_default",
+        "enable_mempools_at_init",
+    }
+)
+_FAILS = re.compile(r"raises|fails|xfail", re.IGNORECASE)
+
+
+class Hoister:
+    """Hoisting decisions for one project; results per file are kept.
+
+    Args:
+        index: The project's index.
+        warp_min: Lowest Warp that the edits must work with, as a tuple of its first two numbers.
+        keep_keys: Give hoisted kernels ``name="<old key>"`` where that Warp has it.
+    """
+
+    def __init__(self, index: ProjectIndex, warp_min: tuple[int, int] = (1, 7), keep_keys: bool = False) -> None:
+        self.index = index
+        self.warp_min = warp_min
+        self.keep_keys = keep_keys
+        self._files: dict[str, list[Verdict]] = {}
+        self._facts: dict[str, FileFacts] = {}
+        self._at_import: dict[tuple[str, int], bool] = {}
+        self._contents: dict[str, bool] = {}
+        self._expecting: dict[ast.AST, bool] = {}
+        self.unique_kernels: dict[str, list[UniqueKernel]] = {}
+
+    def facts(self, file: FileIndex) -> FileFacts:
+        """Scopes, positions and module-scope facts of a file."""
+        if file.path not in self._facts:
+            self._facts[file.path] = FileFacts(self.index, file)
+        return self._facts[file.path]
+
+    def verdicts(self, file: FileIndex) -> list[Verdict]:
+        """One verdict per closure kernel of the file, in source order."""
+        if file.path not in self._files:
+            # The decisions for a file rest on this module's evidence: imported late, or each would need the other.
+            from warpfix.hoisting.planner import FilePlanner
+
+            closures = [c for c in file.constructs if c.kind == "kernel" and c.in_function and c.decorator is not None]
+            self._files[file.path] = FilePlanner(self, file).plan(closures) if closures else []
+        return self._files[file.path]
+
+    # ---- facts of the project
+
+    @cached_property
+    def config_writes(self) -> list[tuple[FileIndex, OptionSet]]:
+        """Writes of ``wp.config`` settings that change generated code, anywhere in the project."""
+        return [
+            (file, write)
+            for file in self.index.files.values()
+            for write in file.option_sets
+            if write.via == "config" and (write.dynamic or not set(write.options) <= HARMLESS_CONFIG)
+        ]
+
+    @cached_property
+    def late_config_writes(self) -> list[tuple[FileIndex, OptionSet]]:
+        """Those of them that run in a function, so that they may come between two loads of one module."""
+        return [(file, write) for file, write in self.config_writes if functions_around(write.enclosing)]
+
+    @cached_property
+    def _option_targets(self) -> tuple[set[str], bool]:
+        targets: set[str] = set()
+        unknown = False
+        for file in self.index.files.values():
+            for write in file.option_sets:
+                if write.via == "config":
+                    continue
+                if write.target_module is None:
+                    unknown = True
+                else:
+                    targets.add(write.target_module)
+                    if write.via == "set_module_options" and write.target_module == own_module(file):
+                        targets.add("__main__")
+        return targets, unknown
+
+    def options_reach(self, file: FileIndex) -> bool:
+        """Whether anything in the project sets module options that reach the file's default Warp module."""
+        targets, unknown = self._option_targets
+        names = {file.module, self.index.prefix(file), own_module(file)}
+        if targets & names - {"__main__"} or unknown:
+            return True
+        return any(
+            write.via != "config" and write.target_module in (own_module(file), None) for write in file.option_sets
+        )
+
+    def _texts(self) -> Iterator[str]:
+        for path in self.index.project.files:
+            file = self.index.files.get(path)
+            if file is not None:
+                yield file.text
+                continue
+            try:
+                with open(path, encoding="utf-8", errors="replace") as stream:
+                    text = stream.read()
+            except OSError:
+                continue
+            yield text
+
+    @cached_property
+    def _written(self) -> tuple[set[str], set[str]]:
+        attributes: set[str] = set()
+        asked: set[str] = set()
+        for text in self._texts():
+            attributes.update(_ATTRIBUTE_WRITE.findall(text))
+            if "attr(" in text:
+                attributes.update(_SETATTR.findall(text))
+                asked.update(_ATTR_BY_NAME.findall(text))
+        return attributes, asked
+
+    @property
+    def written_attributes(self) -> set[str]:
+        """Every attribute name that some file of the project assigns (``x.name = ``, ``setattr(x, "name", ...)``)."""
+        return self._written[0]
+
+    def changes_contents(self, name: str) -> bool:
+        """Whether some file changes an object of this name in place: ``name[0] =``, ``name.x =``, ``name.add(...)``."""
+        if name not in self._contents:
+            pattern = re.compile(rf"(?<!\w){re.escape(name)}{_CONTENT_WRITE}")
+            self._contents[name] = any(name in text and pattern.search(text) for text in self._texts())
+        return self._contents[name]
+
+    @property
+    def asked_names(self) -> set[str]:
+        """Every attribute name that some file asks for as a string: ``getattr(x, "name")``, ``hasattr(x, "name")``."""
+        return self._written[1]
+
+    @cached_property
+    def kernel_lister(self) -> str | None:
+        """``file.py`` of the project that looks through modules for their kernels."""
+        for file in self.index.files.values():
+            if _LISTED.search(file.text) and _LOOKED_THROUGH.search(file.text):
+                return os.path.basename(file.path)
+        return None
+
+    @cached_property
+    def module_touched(self) -> str | None:
+        """``file.py:12`` where the project changes a Warp module's options through one of its kernels."""
+        for file in self.index.files.values():
+            match = _MODULE_OPTIONS.search(file.text)
+            if match is not None:
+                return f"{os.path.basename(file.path)}:{file.text.count(chr(10), 0, match.start()) + 1}"
+        return None
+
+    @cached_property
+    def interface_files(self) -> set[str]:
+        """Files whose Warp module is built ahead of time or kept under plain names: keys are an interface there."""
+        found: set[str] = set()
+        for file in self.index.files.values():
+            for launch in file.launches:
+                if launch.via in ("compile_aot_module", "load_aot_module"):
+                    found |= self._built_ahead(file, launch)
+            if any("strip_hash" in write.options for write in file.option_sets):
+                found.add(file.path)
+                found.update(self.index.imported_files(file.path))
+        return found
+
+    def _built_ahead(self, file: FileIndex, launch: Launch) -> set[str]:
+        """The files whose kernels a call that builds or loads ahead of time can reach."""
+        given = [*launch.node.args[:1], *(k.value for k in launch.node.keywords if k.arg == "module")]
+        if len(given) == 1 and not isinstance(given[0], ast.Starred):
+            expr = given[0]
+            if isinstance(expr, ast.Name) and expr.id == "__name__":
+                return {file.path}
+            if isinstance(expr, ast.Attribute) and expr.attr == "module" and isinstance(expr.value, ast.Name):
+                kernel = self._kernel_of(file, expr.value)
+                if kernel is not None and kernel.module_choice is ModuleChoice.UNIQUE:
+                    return set()  # that kernel alone, and reading its `.module` keeps it where it is
+                if kernel is not None and kernel.module_choice is ModuleChoice.DEFAULT:
+                    return {file.path}
+        return {file.path, *self.index.imported_files(file.path)}
+
+    def _kernel_of(self, file: FileIndex, name: ast.Name) -> Construct | None:
+        """The kernel definition of this file that a name stands for, if nothing else is bound to it."""
+        facts = self.facts(file)
+        around = facts.enclosing(name)
+        scope = facts.scopes.lookup(name.id, facts.scopes.by_node[around[-1]] if around else facts.scopes.module)
+        if scope is None or sum(o.store for o in facts.scopes.references(scope, name.id)) != 1:
+            return None
+        construct = facts.definitions_by_node.get(scope.bindings[name.id][0])
+        return construct if construct is not None and construct.kind == "kernel" else None
+
+    def star_importers(self, file: FileIndex) -> list[str]:
+        """Paths of project files that import everything from this one."""
+        found = []
+        for path in self.index.project.files:
+            if file.path in self.index.imported_files(path):
+                other = self.index.file(path)
+                if other is not None and any(
+                    self.index.module_file(star) is file or star in (file.module, self.index.prefix(file))
+                    for star in other.star_imports
+                ):
+                    found.append(path)
+        return found
+
+    def expects_failure(self, function: ast.AST) -> bool:
+        """Whether something in a function is expected to fail: a kernel that does must not share a module."""
+        known = self._expecting.get(function)
+        if known is None:
+            known = self._expecting[function] = any(
+                (
+                    isinstance(node, (ast.With, ast.AsyncWith))
+                    and any(_FAILS.search(ast.unparse(item.context_expr)) for item in node.items)
+                )
+                or (isinstance(node, ast.Call) and _FAILS.search(last_part(node.func)) is not None)
+                or (isinstance(node, ast.Try) and node.handlers and any(map(_launches, node.body)))
+                for node in ast.walk(function)
+            )
+        return known
+
+    @cached_property
+    def calls_by_name(self) -> dict[str, list[tuple[FileIndex, CallNode]]]:
+        """Every call in the files about Warp by the last name of what is called: a quick first look."""
+        found: dict[str, list[tuple[FileIndex, CallNode]]] = {}
+        for file in self.index.files.values():
+            for name, calls in self.index.calls(file).items():
+                found.setdefault(name, []).extend((file, call) for call in calls)
+        return found
+
+    @cached_property
+    def _import_time_names(self) -> set[str]:
+        """Last names of functions that are called at import, directly or by a function of such a name."""
+        names = {
+            name
+            for name, calls in self.calls_by_name.items()
+            if any(not functions_around(call.enclosing) for _, call in calls)
+        }
+        for _ in range(4):
+            names |= {
+                name
+                for name, calls in self.calls_by_name.items()
+                if any(
+                    len(around := functions_around(call.enclosing)) == 1 and getattr(around[0], "name", "") in names
+                    for _, call in calls
+                )
+            }
+        return names
+
+    def _called_at_import(self, name: str) -> bool:
+        return name in self._import_time_names
+
+    def only_at_import(self, file: FileIndex, function: ast.AST, enclosing: Sequence[ast.AST], depth: int = 0) -> bool:
+        """Whether every known use of a function is a call at the import of some file; False if none is known."""
+        if depth > 4 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if any(not isinstance(node, ast.If) for node in enclosing):
+            return False
+        if not self._called_at_import(function.name):
+            return False
+        key = (file.path, function.lineno)
+        if key not in self._at_import:
+            self._at_import[key] = False  # a cycle of calls is no call at import
+            self._at_import[key] = self._all_at_import(file, function, depth)
+        return self._at_import[key]
+
+    def _all_at_import(self, file: FileIndex, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int) -> bool:
+        canonical = f"{self.index.prefix(file)}.{function.name}"
+        sites = 0
+        for other, call in self.calls_by_name.get(function.name, ()):
+            if self.index.resolve(other, call.node.func, call.enclosing) != canonical:
+                continue
+            sites += 1
+            around = functions_around(call.enclosing)
+            if around:
+                outer = call.enclosing.index(around[0])
+                if len(around) > 1 or not self.only_at_import(other, around[0], call.enclosing[:outer], depth + 1):
+                    return False
+            elif any(isinstance(node, ast.If) and is_main_guard(node) for node in call.enclosing) or any(
+                not functions_around(launch.enclosing) and _comes_before(launch.node, call) for launch in other.launches
+            ):
+                return False
+        # The costly question last: whether anything else refers to it, under this or another name.
+        return sites > 0 and len(self.index.references(canonical)) == sites
+
+
+_ATTRIBUTE_WRITE = re.compile(r"\.(\w+)(?:\s*,\s*[\w.]+)*\s*(?::[^=\n]+)?(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)")
+_CONTENT_WRITE = (
+    r"(?:[ \t]*(?:\[[^\]\n]{0,200}\]|\.\w+)[ \t]*(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)"
+    r"|\.(?:append|add|update|clear|pop|popitem|setdefault|extend|insert|remove|fill|sort|reverse|put)\()"
+)
+_ATTR_BY_NAME = re.compile(r"(?:[gs]et|has)attr\(\s*[^()\n]{0,100}?,\s*[\"'](\w+)")
+_LISTED = re.compile(r"isinstance\([^()\n]*\bKernel\b")
+_LOOKED_THROUGH = re.compile(r"\b(?:getmembers|vars|dir|globals)\(|\.__dict__\b")
+_MODULE_OPTIONS = re.compile(r"\.module\.options\b\s*(?:\[[^\]\n]*\]\s*=(?!=)|\.update\(|=(?!=))")
+_SETATTR = re.compile(r"setattr\(\s*[\w.\"'\[\]]+\s*,\s*[\"'](\w+)")
+
+
+def _comes_before(launch: ast.Call, call: CallNode) -> bool:
+    """Whether a launch at module scope runs before a call there: above it, or in the turn before of the same loop."""
+    loops = [node for node in call.enclosing if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+    return launch.lineno < call.node.lineno or any(contains_node(loop, launch) for loop in loops)
+
+
+def contains_node(root: ast.AST, node: ast.AST) -> bool:
+    return any(inner is node for inner in ast.walk(root))
+
+
+def _launches(statement: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Call) and last_part(node.func).startswith("launch") for node in ast.walk(statement))
+
+
+def last_part(expr: ast.expr) -> str:
+    return expr.attr if isinstance(expr, ast.Attribute) else getattr(expr, "id", "")
+
+
+_HOISTERS: weakref.WeakKeyDictionary[ProjectIndex, Hoister] = weakref.WeakKeyDictionary()
+
+
+def hoister_for(index: ProjectIndex, config: Config, keep_keys: bool = False) -> Hoister:
+    """The hoister of an index: one for all rules, so that every decision is made once.
+
+    Args:
+        index: The project's index.
+        config: Says which Warp the edits must work with.
+        keep_keys: Counts for the first call only, which the command line makes.
+    """
+    found = _HOISTERS.get(index)
+    if found is None:
+        found = _HOISTERS[index] = Hoister(index, lowest_warp(config)[0], keep_keys)
+    return found
+
+
+def lowest_warp(config: Config) -> tuple[tuple[int, int], str]:
+    """The lowest Warp that an edit must work with, and where that was read, in words."""
+    version, source = config.warp_min, config.warp_min_source
+    if version is None:
+        try:
+            version, source = importlib.metadata.version("warp-lang"), "the installed Warp"
+        except importlib.metadata.PackageNotFoundError:
+            version, source = "1.7", "the lowest that warpfix supports"
+    numbers = [int(piece) for piece in re.findall(r"\d+", version)[:2]]
+    return (numbers[0], numbers[1] if len(numbers) > 1 else 0), source
