@@ -46,6 +46,10 @@ SILENT = [
     pytest.param(
         FACTORY + "\ndef fill():\n    return [make(1)]\n\nALL = fill()\n", id="through a function run at import"
     ),
+    pytest.param(
+        FACTORY + "\nSCALE = make(1)\n\ndef main():\n    wp.launch(SCALE, dim=1)\n\nmain()\n",
+        id="factory called before the function that launches",
+    ),
     pytest.param(STABLE.replace("@wp.kernel", "@plain"), id="another decorator"),
     pytest.param(STABLE.replace("@wp.kernel", "@wp.func"), id="a function"),
     pytest.param(
@@ -77,6 +81,11 @@ FOUND = [
     pytest.param(FACTORY + "\nif __name__ == '__main__':\n    make(1)\n", id="factory called by the script"),
     pytest.param(FACTORY + "\nwp.launch(first, dim=1)\nSCALE = make(1)\n", id="factory called after a launch"),
     pytest.param(FACTORY + "\nSCALE = make(1)\n\ndef again():\n    return make(2)\n", id="called at import and later"),
+    pytest.param(STABLE + "\nrun(None)\n", id="a function that launches, called at module scope without a guard"),
+    pytest.param(
+        FACTORY + "\ndef main():\n    wp.launch(first, dim=1)\n\nmain()\nSCALE = make(1)\n",
+        id="factory called after a function that launches",
+    ),
     pytest.param(STABLE.replace("@wp.kernel", "@wp.kernel()"), id="decorator with brackets"),
     pytest.param(STABLE.replace("def run(a)", "async def run(a)"), id="in a coroutine"),
     pytest.param(

@@ -281,3 +281,8 @@ def test_the_text_says_what_happens_and_what_is_not_proved(tmp_path: Path) -> No
     assert "`first`" in finding.message and "line 16" in finding.message
     assert finding.fix is not None
     assert "adjoint" in finding.fix.unproved and "literals" in finding.fix.proved
+
+
+def test_a_main_without_a_guard_sets_nothing_any_earlier(tmp_path: Path) -> None:
+    late = body("wp.launch(first, dim=8, inputs=[v])", 'wp.set_module_options({"enable_backward": False})')
+    assert len(found(tmp_path, late + "\nmain(None)\n")) == 1

@@ -198,7 +198,7 @@ def test_a_fix_that_gains_nothing_is_dropped_and_the_rest_written(world: World) 
     )
     assert applied.status == "written"
     assert [left.planned for left in applied.left] == [useless]
-    assert "builds no more" in applied.left[0].reason
+    assert "saves this command no build" in applied.left[0].reason
     assert world.words("b.py") == "word"
 
 
@@ -409,6 +409,16 @@ def test_try(world: World, new: str, status: Status) -> None:
     assert " ".join(tried_lines(tried)).startswith(f"verdict: {tried.judgement.status.value}: ")
     assert world.words("a.py") == "unique_one unique_two"
     assert set(tried.to_dict()) >= {"status", "reason", "commands"}
+
+
+def test_an_option_that_the_patch_does_not_name_comes_with_a_hint(world: World) -> None:
+    world.write("a.py", "word")
+    patched = apply_patch(diff("a.py", "word", "# fast"), str(world.root))
+    tried = try_patch(patched, world.options, cwd=str(world.root))
+    assert tried.judgement.status is Status.INVALID
+    assert "--about OPTION" in " ".join(tried_lines(tried))
+    named = try_patch(patched, world.options, cwd=str(world.root), about=frozenset({"fast_math"}))
+    assert "--about OPTION" not in " ".join(tried_lines(named))
 
 
 def test_what_is_still_built_again_is_said_though_no_rule_finds_it(world: World) -> None:

@@ -302,11 +302,25 @@ class Hoister:
                 if len(around) > 1 or not self.only_at_import(other, around[0], call.enclosing[:outer], depth + 1):
                     return False
             elif any(isinstance(node, ast.If) and is_main_guard(node) for node in call.enclosing) or any(
-                not functions_around(launch.enclosing) and _comes_before(launch.node, call) for launch in other.launches
+                self._launched_by_then(other, launch, call) for launch in other.launches
             ):
                 return False
         # The costly question last: whether anything else refers to it, under this or another name.
         return sites > 0 and len(self.index.references(canonical)) == sites
+
+    def _launched_by_then(self, file: FileIndex, launch: Launch, call: CallNode) -> bool:
+        """Whether a launch of the file may have run when a call at its module scope returns.
+
+        A script that does its work at module scope (``main()`` without a guard) launches while it is imported.
+        """
+        around = functions_around(launch.enclosing)
+        if not around:
+            return _comes_before(launch.node, call)
+        name = getattr(around[0], "name", "")
+        return any(
+            here is file and (bool(functions_around(other.enclosing)) or other.node.lineno <= call.node.lineno)
+            for here, other in self.calls_by_name.get(name, ())
+        )
 
 
 _ATTRIBUTE_WRITE = re.compile(r"\.(\w+)(?:\s*,\s*[\w.]+)*\s*(?::[^=\n]+)?(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)")

@@ -231,7 +231,9 @@ def last_lines(path: str | os.PathLike[str], count: int = 8) -> list[str]:
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return []
-    return [line[:300] for line in text.rstrip().splitlines()[-count:]]
+    # Every machine without a GPU prints this one: where it stands alone, it reads like the cause.
+    lines = [line for line in text.rstrip().splitlines() if not line.startswith("Warp CUDA warning: Could not find")]
+    return [line[:300] for line in lines[-count:]]
 
 
 def _probable_cause(command: Sequence[str]) -> str:

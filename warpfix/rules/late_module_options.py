@@ -274,6 +274,8 @@ def _known_before(index: ProjectIndex, event: _Event, before: Block) -> Mapping[
                 for name, value in item.options.items():
                     known[name] = _Known(value, False, file.path, item.node.lineno)
             elif isinstance(function, ast.FunctionDef) and item.enclosing == (function,):
+                if item.node is event.statement:
+                    continue  # an unguarded ``main()`` does not set it any earlier than it does
                 option_functions.setdefault(f"{index.prefix(file)}.{function.name}", []).append(item)
     for file in index.files.values():
         for statement in file.tree.body:

@@ -11,7 +11,7 @@ from typing import Any
 
 from warpfix.errors import EXIT_FINDINGS, EXIT_OK, WarpfixError
 from warpfix.files import FOLDER, CannotWrite, Change, SourceFile, changes, write_all
-from warpfix.findings import KernelRename
+from warpfix.findings import Applicability, KernelRename
 from warpfix.measure.profile import Load, Profile, Run
 from warpfix.measure.report import summary
 from warpfix.plan import Dropped, Plan, Planned, render
@@ -282,7 +282,7 @@ class _Loop:
             if not useless:
                 return tuple(kept), judgement
             for planned in useless:
-                self.drop(kept, planned, "without it the command builds no more, and generates no more")
+                self.drop(kept, planned, _gains_nothing(planned))
         return (), judgement
 
     def candidate(self, kept: Sequence[Planned]) -> Candidate:
@@ -353,6 +353,13 @@ class _Loop:
             if without.status is not Status.INVALID and not _worse(without, judgement):
                 found += group
         return found
+
+
+def _gains_nothing(planned: Planned) -> str:
+    reason = "it saves this command no build and no generated code"
+    if planned.fix.applicability is Applicability.SAFE:
+        reason += "; proved safe from the source, it is written by `apply` without --verify"
+    return reason
 
 
 def _gained(

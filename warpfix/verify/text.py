@@ -71,6 +71,8 @@ def tried_lines(tried: Tried) -> list[str]:
     """The report of ``try``."""
     lines = wrap(f"verdict: {tried.judgement.status.value}: {tried.judgement.reason()}")
     lines += judgement_lines(tried.judgement)
+    if any(check.invariant == "options" for check in tried.judgement.checks(Outcome.BROKEN)):
+        lines += wrap("hint: where the patch is about an option, --about OPTION says so; only that one may differ then")
     if tried.renames:
         lines += ["", "taken for moved, because name and parameters are equal:"]
         lines += [f"  {one.old_qualname} -> {one.new_qualname} ({Path(one.path).name})" for one in tried.renames]
