@@ -5,7 +5,7 @@ specialised (what it captures varies), or stable and then either a complete set 
 none. Nothing here is guessed: what can't be proved from the source is declined in words.
 """
 
-from warpfix.hoisting.facts import kernel_key, python_qualname
+from warpfix.hoisting.facts import kernel_key
 from warpfix.hoisting.landing import UniqueKernel, sharers, unique_at_module_scope
 from warpfix.hoisting.model import SNAPSHOT_OPTIONS, Capture, Landing, Verdict
 from warpfix.hoisting.project import Hoister, hoister_for, lowest_warp
@@ -20,7 +20,6 @@ __all__ = [
     "hoister_for",
     "kernel_key",
     "lowest_warp",
-    "python_qualname",
     "sharers",
     "unique_at_module_scope",
 ]

@@ -208,23 +208,6 @@ def functions_around(enclosing: Iterable[ast.AST]) -> list[ast.AST]:
     return [node for node in enclosing if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))]
 
 
-def is_main_guard(node: ast.If) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id == "__name__" for inner in ast.walk(node.test))
-
-
-def python_qualname(enclosing: Iterable[ast.AST], name: str) -> str:
-    """``make.<locals>.scale`` for a definition in these nodes."""
-    pieces = []
-    for node in enclosing:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            pieces += [node.name, "<locals>"]
-        elif isinstance(node, ast.ClassDef):
-            pieces.append(node.name)
-        elif isinstance(node, ast.Lambda):
-            pieces += ["<lambda>", "<locals>"]
-    return ".".join([*pieces, name])
-
-
 def kernel_key(qualname: str) -> str:
     """Warp's key for a kernel of this Python qualname."""
     return re.sub("[^0-9a-zA-Z_]+", "", qualname.replace(".", "__"))

@@ -11,7 +11,7 @@ from warpfix.codemods import Declined
 from warpfix.codemods._arguments import ModuleArgument
 from warpfix.codemods.hoist import Hoist
 from warpfix.findings import Applicability, KernelRename
-from warpfix.hoisting.facts import FileFacts, functions_around, kernel_key, python_qualname
+from warpfix.hoisting.facts import FileFacts, functions_around, kernel_key
 from warpfix.hoisting.landing import check_options, literal_module, shared_landing
 from warpfix.hoisting.model import AsItShouldBe, Capture, Item, Landing, Unproved, Varies, Verdict
 from warpfix.hoisting.project import HARMLESS_CONFIG, Hoister, contains_node, last_part
@@ -1170,7 +1170,7 @@ class FilePlanner:
                 chosen[item.key] = None
             verdict.edits = tuple(edits[key] for key in sorted(chosen) if key in edits)
             construct = verdict.construct
-            old = python_qualname(construct.enclosing, construct.name)
+            old = construct.qualname
             edit = edits[root.key]
             verdict.rename = KernelRename(
                 self.file.path,
@@ -1199,7 +1199,7 @@ class FilePlanner:
             return Hoist(item.node.lineno, item.name, anchor, after, item.new_name, tuple(names))
         key = None
         if self.hoister.keep_keys and self.hoister.warp_min >= (1, 17):
-            key = kernel_key(python_qualname(construct.enclosing, construct.name))
+            key = kernel_key(construct.qualname)
         parameter = default = None
         if construct.module_choice is ModuleChoice.PARAMETER:
             parameter = construct.module_parameter

@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from warpfix.config import Config
-from warpfix.hoisting.facts import FileFacts, functions_around, is_main_guard
+from warpfix.hoisting.facts import FileFacts, functions_around
 from warpfix.hoisting.model import Verdict
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import own_module
 from warpfix.index.model import Construct, FileIndex, Launch, ModuleChoice, OptionSet
+from warpfix.index.scopes import is_main_guard
 from warpfix.index.walk import CallNode
 
 if TYPE_CHECKING:
@@ -301,7 +302,7 @@ class Hoister:
                 outer = call.enclosing.index(around[0])
                 if len(around) > 1 or not self.only_at_import(other, around[0], call.enclosing[:outer], depth + 1):
                     return False
-            elif any(isinstance(node, ast.If) and is_main_guard(node) for node in call.enclosing) or any(
+            elif any(is_main_guard(node) for node in call.enclosing) or any(
                 self._launched_by_then(other, launch, call) for launch in other.launches
             ):
                 return False

@@ -196,6 +196,13 @@ def _walruses(expression: ast.expr, table: ScopeTable) -> None:
             pending.extend(ast.iter_child_nodes(node))
 
 
+def is_main_guard(node: ast.AST) -> bool:
+    """``if __name__ == "__main__":``, whatever else the test says."""
+    return isinstance(node, ast.If) and any(
+        isinstance(inner, ast.Name) and inner.id == "__name__" for inner in ast.walk(node.test)
+    )
+
+
 def qualname(enclosing: Iterable[ast.AST], name: str) -> str:
     """Python's ``__qualname__`` of something called ``name`` that is defined inside ``enclosing``."""
     pieces: list[str] = []

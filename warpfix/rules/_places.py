@@ -10,7 +10,7 @@ from warpfix.codemods.base import Declined, Source
 from warpfix.index.build import CallSite, ProjectIndex
 from warpfix.index.constructs import value_of
 from warpfix.index.model import FileIndex
-from warpfix.index.scopes import Comprehension, Function
+from warpfix.index.scopes import Comprehension, Function, is_main_guard
 from warpfix.index.walk import Enclosing
 
 Loop = (ast.For, ast.AsyncFor, ast.While)
@@ -24,14 +24,6 @@ _UPKEEP = re.compile(r"bench|perf|profil|timing|measure|clear|clean|reset|purge|
 def measures(index: ProjectIndex, file: FileIndex) -> bool:
     """Whether the file is a benchmark or a tool by its path: a place that throws caches away on purpose."""
     return _MEASURING.search(index.project.relative(file.path)) is not None
-
-
-def is_main_guard(node: ast.AST) -> bool:
-    """``if __name__ == "__main__":``."""
-    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
-        return False
-    sides = (node.test.left, *node.test.comparators)
-    return any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides)
 
 
 def runs_at_start(

@@ -11,8 +11,9 @@ from warpfix.codemods.insert_statement import InsertStatement
 from warpfix.findings import Applicability, Finding, Fix
 from warpfix.index.build import ProjectIndex
 from warpfix.index.model import Construct, FileIndex, Role
+from warpfix.index.scopes import is_main_guard
 from warpfix.rules import Context, Rule, locate
-from warpfix.rules._places import is_main_guard, measures, reaches_launch, stands_alone
+from warpfix.rules._places import measures, reaches_launch, stands_alone
 
 # Anything that may have to do with derivatives, or that settles the question for itself. Better silent than wrong.
 _DIFFERENTIATES = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from warpfix.findings import Finding, Fix
-from warpfix.hoisting import Hoister, Verdict, hoister_for, python_qualname, sharers
+from warpfix.hoisting import Hoister, Verdict, hoister_for, sharers
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import own_module
 from warpfix.index.model import FileIndex, ModuleChoice
@@ -37,7 +37,7 @@ def closure_finding(hoister: Hoister, verdict: Verdict) -> Finding | None:
         return None  # alone in a shared module it is built as often as alone in its own
     function = next(node for node in reversed(construct.enclosing) if hasattr(node, "decorator_list"))
     around = getattr(function, "name", "")
-    qualname = python_qualname(construct.enclosing, construct.name)
+    qualname = construct.qualname
     if unique:
         message = (
             f"`{construct.name}` is the same kernel at every call of `{around}`, yet it gets a Warp module of its own, "

@@ -14,12 +14,12 @@ from warpfix.index.build import CallSite, ProjectIndex
 from warpfix.index.constructs import call_argument, parameter_default, value_of
 from warpfix.index.model import Construct, FileIndex, Role
 from warpfix.index.names import LAUNCHES
-from warpfix.index.scopes import Comprehension, Function, parameters
+from warpfix.index.scopes import Comprehension, Function, is_main_guard, parameters
 from warpfix.index.walk import Enclosing
 from warpfix.rules import Context, Rule
 from warpfix.rules._flow import binds, names_read
 from warpfix.rules._kernels import head
-from warpfix.rules._places import innermost_function, is_main_guard, loops_around
+from warpfix.rules._places import innermost_function, loops_around
 
 _DEPTH = 4
 

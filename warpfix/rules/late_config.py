@@ -12,7 +12,7 @@ from warpfix.findings import Applicability, Finding, Fix
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import own_module
 from warpfix.index.model import Construct, FileIndex, ModuleChoice, OptionSet, Role
-from warpfix.index.scopes import Function
+from warpfix.index.scopes import Function, is_main_guard
 from warpfix.index.walk import Enclosing
 from warpfix.rules import Context, Rule, locate
 from warpfix.rules._flow import ANY, binds, block_around, flow_of, is_literal, leaves, names_read
@@ -186,7 +186,7 @@ def _statements_before(index: ProjectIndex, file: FileIndex, item: OptionSet) ->
     called = [
         site.statement.lineno
         for site in index.call_sites(canonical)
-        if site.file is file and not any(isinstance(node, Function) or _is_main_guard(node) for node in site.enclosing)
+        if site.file is file and not any(isinstance(node, Function) or is_main_guard(node) for node in site.enclosing)
     ]
     limit = min(called, default=None)
     found = block_around(file, item.node, item.enclosing)
@@ -194,7 +194,7 @@ def _statements_before(index: ProjectIndex, file: FileIndex, item: OptionSet) ->
     above = [
         statement
         for statement in file.tree.body
-        if not _is_main_guard(statement) and (limit is None or statement.lineno < limit)
+        if not is_main_guard(statement) and (limit is None or statement.lineno < limit)
     ]
     return above + inside
 
@@ -205,7 +205,7 @@ def _called_at_import(index: ProjectIndex, canonical: str, seen: set[str]) -> bo
         return False
     seen.add(canonical)
     for site in index.call_sites(canonical):
-        if any(_is_main_guard(node) for node in site.enclosing):
+        if any(is_main_guard(node) for node in site.enclosing):
             continue
         function = next((node for node in site.enclosing if isinstance(node, Function)), None)
         if function is None:
@@ -220,18 +220,11 @@ def _called_at_import(index: ProjectIndex, canonical: str, seen: set[str]) -> bo
             return True
     # Passed on as a value at module scope: a decorator or a registry may call it.
     return any(
-        not any(isinstance(node, Function) or _is_main_guard(node) for node in reference.enclosing)
+        not any(isinstance(node, Function) or is_main_guard(node) for node in reference.enclosing)
         and isinstance(reference.node.ctx, ast.Load)
         and not _is_script(index, reference.file)
         for reference in index.references(canonical)
     )
-
-
-def _is_main_guard(node: ast.AST) -> bool:
-    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
-        return False
-    sides = [node.test.left, *node.test.comparators]
-    return any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides)
 
 
 def _is_script(index: ProjectIndex, file: FileIndex) -> bool:
@@ -263,7 +256,7 @@ def _import_time(statement: ast.stmt) -> Iterator[ast.stmt]:
         node = pending.pop()
         if isinstance(node, ast.stmt):
             yield node
-        if isinstance(node, Function) or _is_main_guard(node):
+        if isinstance(node, Function) or is_main_guard(node):
             continue
         if isinstance(node, ast.If):
             test = node.test
@@ -321,7 +314,7 @@ def _creates(index: ProjectIndex, context: Context, file: FileIndex) -> bool:
 
 
 def _at_import(enclosing: Enclosing) -> bool:
-    return not any(isinstance(node, Function) or _is_main_guard(node) for node in enclosing)
+    return not any(isinstance(node, Function) or is_main_guard(node) for node in enclosing)
 
 
 def _matters(index: ProjectIndex, file: FileIndex, name: str) -> bool:

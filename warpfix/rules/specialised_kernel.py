@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 
 from warpfix.findings import Finding
-from warpfix.hoisting import Capture, Hoister, Verdict, hoister_for, python_qualname
+from warpfix.hoisting import Capture, Hoister, Verdict, hoister_for
 from warpfix.index.build import CallSite, ProjectIndex
 from warpfix.index.constructs import own_module, parameter_default
 from warpfix.index.model import FileIndex, ModuleChoice
@@ -36,7 +36,7 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
                 'give it `module="unique"`, so that a new variant builds alone (a unique module does not see the '
                 "file's `wp.set_module_options`), or pass the value as a kernel argument"
             ),
-            kernel=python_qualname(construct.enclosing, construct.name),
+            kernel=construct.qualname,
             declined="it is made from values that are known only when its function is called",
             data=data,
         )
