@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -76,6 +77,10 @@ def compose(text: str, edits: Sequence[Edit], path: str = "<string>") -> Compose
             # A fault of a codemod: the file is left as it was rather than mended by guesswork.
             reason = f"the edited file would not compile ({problem})"
             return Composed(text, tuple(conflicts) + tuple(Conflict(edit, reason) for edit in kept))
+        lost = lost_comment(text, result) if all(_keeps_comments(edit) for edit in kept) else None
+        if lost is not None:
+            reason = f"a comment would be lost ({lost})"
+            return Composed(text, tuple(conflicts) + tuple(Conflict(edit, reason) for edit in kept))
     return Composed(result, tuple(conflicts))
 
 
@@ -99,6 +104,42 @@ def compile_error(text: str, path: str = "<string>") -> str | None:
             compile(text.removeprefix("\ufeff"), path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return str(error)
+    return None
+
+
+def _keeps_comments(edit: Edit) -> bool:
+    """Whether an edit moves or adds code and takes none away: twins that merge into one definition do."""
+    return edit.codemod in _MOVERS and getattr(edit, "anchor", 0) is not None
+
+
+_MOVERS = {"hoist", "move_statement", "drop_unique", "insert_statement", "memoise"}
+
+
+def lost_comment(before: str, after: str) -> str | None:
+    """A comment of the text before that the text after does not hold, as libcst's lossless tree has them."""
+    import libcst as cst
+
+    class Comments(cst.CSTVisitor):
+        def __init__(self) -> None:
+            self.found: Counter[str] = Counter()
+
+        def visit_Comment(self, node: cst.Comment) -> None:
+            self.found[node.value] += 1
+
+    counts = []
+    for text in (before, after):
+        comments = Comments()
+        try:
+            cst.parse_module(text.removeprefix("\ufeff")).visit(comments)
+        except (cst.ParserSyntaxError, RecursionError):
+            return None  # syntax that libcst does not know: there is nothing to compare
+        counts.append(comments.found)
+    # A comment may grow (``# noqa: E402`` is put in front of what stood there), not vanish.
+    old, new = counts
+    for comment in old:
+        words = comment.lstrip("#: ")
+        if sum(new[one] for one in new if words in one) < sum(old[one] for one in old if words in one):
+            return comment
     return None
 
 

@@ -11,7 +11,7 @@ import libcst
 import pytest
 from warpfix.codemods import compose as module
 from warpfix.codemods.base import Declined, Edit, Source, Splice
-from warpfix.codemods.compose import apply_splices, compose, registry
+from warpfix.codemods.compose import apply_splices, compose, lost_comment, registry
 
 
 @dataclass(frozen=True)
@@ -122,3 +122,19 @@ def test_file_s_head_is_not_attached() -> None:
 )
 def test_style(text: str, newline: str, indent: str) -> None:
     assert (Source(text).newline, Source(text).indent) == (newline, indent)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lost"),
+    [
+        pytest.param("a = 1  # one\n", "a = 1  # one\n", None, id="the same"),
+        pytest.param("# one\na = 1\nb = 2\n", "b = 2\n# one\na = 1\n", None, id="moved"),
+        pytest.param("import a  # why\n", "import a  # noqa: E402  # why\n", None, id="grown"),
+        pytest.param("a = '# no comment'\n", "a = 1\n", None, id="in a string"),
+        pytest.param("a = (  # one\n    1\n)\n", "a = (1)\n", "# one", id="inside brackets"),
+        pytest.param("# one\na = 1  # one\n", "a = 1  # one\n", "# one", id="one of two"),
+        pytest.param("def (  # one\n", "", None, id="no Python"),
+    ],
+)
+def test_lost_comments_are_seen(before: str, after: str, lost: str | None) -> None:
+    assert lost_comment(before, after) == lost
