@@ -5,17 +5,21 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from warpfix.findings import Finding
+from warpfix.codemods.insert_below import InsertBelow
+from warpfix.findings import Applicability, Finding, Fix
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import call_argument, value_of
 from warpfix.index.model import Construct, FileIndex, Launch, Role
 from warpfix.index.scopes import Function, parameters
 from warpfix.index.walk import Enclosing
+from warpfix.measure.profile import Profile
 from warpfix.rules import Context, Rule
 from warpfix.rules._kernels import head
-from warpfix.rules._places import calls_of, innermost_function, joined, under_condition
+from warpfix.rules._places import calls_of, innermost_function, joined, stands_alone, under_condition
+from warpfix.rules._types import spell
 
 _MAKERS = frozenset({"zeros", "ones", "empty", "full", "array", "from_numpy", "zeros_like", "ones_like", "empty_like"})
 _DTYPE_AT = {"zeros": 1, "ones": 1, "empty": 1, "full": 2, "array": 1, "from_numpy": 1}
@@ -48,16 +52,22 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
         if construct.in_function:
             continue
         canonical = index.canonical(file, construct)
+        seen = late_instances(context, file, construct)
+        if seen:
+            yield _measured(index, file, context, construct, seen, canonical)
+            continue
         launches = by_kernel.get(canonical, [])
-        if not launches or _has_overloads(index, context, canonical):
+        named, unread = _registered(index, context)
+        if not launches or unread or canonical in named:
             continue
         signatures = _together(index, construct, launches)
         if len(signatures) > 1:
             yield _finding(file, construct, signatures)
 
 
-def _has_overloads(index: ProjectIndex, context: Context, canonical: str) -> bool:
-    """Whether something registers overloads: of this kernel, or of kernels that can't be read (a loop, a table)."""
+def _registered(index: ProjectIndex, context: Context) -> tuple[set[str], bool]:
+    """The kernels whose overloads the project registers, and whether it registers some of kernels that can't be read
+    (from a loop, a table)."""
     known: tuple[set[str], bool] | None = context.cache.get("overloads")
     if known is None:
         named: set[str] = set()
@@ -79,7 +89,211 @@ def _has_overloads(index: ProjectIndex, context: Context, canonical: str) -> boo
                             if index.resolve(file, decorator, definition.enclosing) == "warp.overload":
                                 named.add(f"{index.prefix(file)}.{definition.node.name}")
         known = context.cache["overloads"] = (named, unread)
-    return known[1] or canonical in known[0]
+    return known
+
+
+# ---- what a run showed
+
+
+def late_instances(context: Context, file: FileIndex, construct: Construct) -> Mapping[str, Instance]:
+    """Signatures of the kernel's instances that a run launched, where some came only after a build of their module.
+
+    Empty where there is no profile, and where every build had all that a later build of the same module had.
+    """
+    if context.profile is None:
+        return {}
+    known: dict[tuple[str, str], dict[str, Instance]] | None = context.cache.get("late instances")
+    if known is None:
+        known = context.cache["late instances"] = _late_instances(context.profile)
+    return known.get((os.path.realpath(file.path), construct.qualname), {})
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One instance of a generic kernel, as a run launched it."""
+
+    types: tuple[str, ...]
+    """Warp's type code of each parameter."""
+    late: bool
+    """Whether its module had been built without it before."""
+
+
+def _late_instances(profile: Profile) -> dict[tuple[str, str], dict[str, Instance]]:
+    launched: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    late: dict[tuple[str, str], set[str]] = {}
+    for run in profile.cold:
+        for process in run.processes:
+            for signature in process.launches.signatures:
+                if signature.overload:
+                    key = (os.path.realpath(signature.kernel.path), signature.kernel.qualname)
+                    launched.setdefault(key, {})[signature.overload] = signature.dtypes
+            built: dict[tuple[str, str, int], set[tuple[str, str, str]]] = {}
+            for load in process.loads:
+                if not load.compiled:
+                    continue
+                here = {
+                    (os.path.realpath(kernel.definition.path), kernel.definition.qualname, kernel.overload)
+                    for kernel in load.kernels
+                }
+                before = built.setdefault((load.module, load.target, load.block_dim), set())
+                if before:
+                    for path, qualname, overload in here - before:
+                        if overload:
+                            late.setdefault((path, qualname), set()).add(overload)
+                before |= here
+    return {
+        key: {code: Instance(types, code in late[key]) for code, types in sorted(launched[key].items())}
+        for key in late
+        if late[key] & launched.get(key, {}).keys()
+    }
+
+
+def _measured(
+    index: ProjectIndex,
+    file: FileIndex,
+    context: Context,
+    construct: Construct,
+    seen: Mapping[str, Instance],
+    canonical: str,
+) -> Finding:
+    named, _ = _registered(index, context)
+    # What the project registers by itself stands in the first build; the rest is what came too late.
+    wanted = [one for one in seen.values() if one.late or canonical not in named]
+    late = sum(one.late for one in seen.values())
+    warp = warp_name(index, file, construct.node.lineno)
+    names, rows, declined = [], [], _cannot_register(index, file, construct, warp)
+    if declined is None:
+        assert warp is not None
+        names, rows, declined = _rows(index, file, construct, wanted, warp)
+    listed = joined(f"({', '.join(row)})" for row in rows[:4]) + (", ..." if len(rows) > 4 else "") if rows else ""
+    fix = None
+    if declined is None:
+        library = file.role is not Role.APPLICATION
+        lines = [line for row in rows for line in _call(warp or "", construct.name, names, row)]
+        fix = Fix(
+            applicability=Applicability.ASK if library else Applicability.MEASURED,
+            summary=(
+                f"register the {len(rows)} set{'s' if len(rows) > 1 else ''} of types that the run launched "
+                f"`{construct.name}` with, right below it"
+            ),
+            edits={file.path: (InsertBelow(construct.node.lineno, construct.name, tuple(lines)),)},
+            proved="every set of types was launched in the measured command, so that each is known to compile",
+            unproved=(
+                "this is library code: everybody who imports it would build these instances with its module, whether "
+                "they launch them or not"
+                if library
+                else "which types a program launches is for a measured run to show"
+            ),
+        )
+    return Finding(
+        code=RULE.code,
+        rule=RULE.slug,
+        path=file.path,
+        **head(file, construct.node),
+        message=(
+            f"generic kernel `{construct.name}` got {late} of its {len(seen)} set{'s' if len(seen) > 1 else ''} of "
+            "types only after its module had been built, which was built again with all of its kernels for "
+            f"{'it' if late == 1 else 'each first launch'}"
+        ),
+        advice=(
+            f"register what the run launched: {listed}, and no more than that"
+            if fix is not None
+            else f"register what is launched right below the kernel, with `wp.overload`; no fix is offered: {declined}"
+        ),
+        kernel=construct.qualname,
+        fix=fix,
+        declined=declined,
+        data={"signatures": [list(one.types) for one in seen.values()], "late": late},
+    )
+
+
+def warp_name(index: ProjectIndex, file: FileIndex, line: int) -> str | None:
+    """What a file calls Warp itself at module scope, by an import above a line."""
+    for statement in file.tree.body:
+        if statement.lineno >= line:
+            break
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                name = alias.asname or alias.name
+                if alias.name == "warp" and file.imports.get(name) == "warp" and len(file.bindings[name]) == 1:
+                    return name
+    return None
+
+
+def _cannot_register(index: ProjectIndex, file: FileIndex, construct: Construct, warp: str | None) -> str | None:
+    """Why nothing can be written below the kernel, in words."""
+    name = construct.name
+    if warp is None:
+        return "the file has no name for Warp itself above the kernel"
+    if any(isinstance(node, ast.ClassDef) for node in construct.enclosing):
+        return f"`{name}` stands in a class"
+    if len(file.bindings.get(name, ())) != 1 or name in file.global_writes:
+        return f"`{name}` is bound more than once"
+    if construct.via_wrapper is not None or construct.node.decorator_list[:1] != [construct.decorator]:
+        return f"what `{name}` is after its other decorators is not for Warp to say"
+    if not stands_alone(file, construct.node):
+        return "it shares a line with another statement"
+    return None
+
+
+def _rows(
+    index: ProjectIndex, file: FileIndex, construct: Construct, wanted: Sequence[Instance], warp: str
+) -> tuple[list[str], list[list[str]], str | None]:
+    """Generic parameters, the spelled types of each instance for them, and why there are none, if so."""
+    assert not isinstance(construct.node, ast.ClassDef)
+    arguments = list(parameters(construct.node.args))
+    places = [
+        place
+        for place, one in enumerate(arguments)
+        if one.annotation is not None and _is_generic(_annotation(index, file, one.annotation))
+    ]
+    names = [arguments[place].arg for place in places]
+    rows = []
+    for instance in wanted:
+        if len(instance.types) != len(arguments):
+            return names, [], "its parameters are not those of the measured kernel"
+        row = []
+        for place in places:
+            code = instance.types[place]
+            spelled = spell(code, warp, lambda name: _struct(index, file, construct, name))
+            if spelled is None:
+                return names, [], f"the type of `{arguments[place].arg}` ({code}) has no sure name in this file"
+            row.append(spelled)
+        if row not in rows:
+            rows.append(row)
+    return names, rows, None if names else "which of its parameters are generic is not in the source"
+
+
+def _annotation(index: ProjectIndex, file: FileIndex, annotation: ast.expr) -> ast.expr:
+    """An annotation with quotes taken off, and a name of the file followed to its value."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return annotation
+    return value_of(index, file, annotation, ())
+
+
+def _struct(index: ProjectIndex, file: FileIndex, construct: Construct, name: str) -> str | None:
+    """The file's name for a struct of the project, if it is bound above the kernel."""
+    bound = file.bindings.get(name, ())
+    if len(bound) != 1 or getattr(bound[0], "lineno", construct.node.lineno) >= construct.node.lineno:
+        return None
+    resolved = index.resolve(file, ast.Name(id=name, ctx=ast.Load()))
+    found = index.constructs.get(resolved or "")
+    return name if found is not None and found[1].kind == "struct" else None
+
+
+_WIDTH = 100
+
+
+def _call(warp: str, name: str, names: Sequence[str], row: Sequence[str]) -> list[str]:
+    """The lines of one registration."""
+    pairs = [f'"{parameter}": {spelled}' for parameter, spelled in zip(names, row, strict=True)]
+    line = f"{warp}.overload({name}, {{{', '.join(pairs)}}})"
+    if len(line) <= _WIDTH:
+        return [line]
+    return [f"{warp}.overload(", f"    {name},", "    {", *(f"        {pair}," for pair in pairs), "    },", ")"]
 
 
 # ---- types
@@ -278,12 +492,16 @@ RULE = Rule(
         "    wp.overload(scale, [wp.array(dtype=dtype), dtype])\n"
     ),
     limits=(
-        "Reported where one function, or the body of one file, launches the kernel with several sets of types that the "
-        "source shows, under no condition. Silent where the project registers overloads of it, or of kernels that come "
-        "from a loop, a table or a class; and about types that depend on data."
+        "From the source alone: reported where one function, or the body of one file, launches the kernel with several "
+        "sets of types that the source shows, under no condition; silent where the project registers overloads of it, "
+        "or of kernels that come from a loop, a table or a class. With a profile: wherever an instance came after a "
+        "build of its module. Kernels inside functions and classes are not registered, nor types that have no sure "
+        "name in the kernel's file (structs of other files, textures, tiles)."
     ),
     fix_safety=(
-        "No fix: one instance that does not compile breaks every kernel of the module; only a run shows what is used."
+        "`measured`, from a profile only (`apply --verify`, `--profile`): exactly the sets of types that the run "
+        "launched are registered, right below the kernel. Never one that was not seen: an instance that does not "
+        "compile breaks every kernel of its module. `ask` in library code, where each consumer would build them."
     ),
     since="0.1.0",
     check=check,
