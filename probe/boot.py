@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Probe:
         self.caches = Caches(config["caches"], lambda choice, place, via: log.event("cache", choice=choice, via=via))
         self.constructions = kernels.Constructions(self)
         self.loads = modules.Loads(self)
+        self.imports = None  # type: Any
         self.signatures = launches.Signatures(self)
         self.sequence = sequence.Sequence(
             log, config.get("stop_after_launches"), lambda: lifecycle.stop(self, "stop-after-launches")
@@ -65,6 +67,8 @@ class Probe:
         """Write counters that are not written event by event."""
         self.constructions.flush()
         self.sequence.flush()
+        if self.imports is not None:
+            self.imports.settle(time.perf_counter())
 
     def before_exec(self):
         # type: () -> None
@@ -82,6 +86,9 @@ class Probe:
         self.log.reopen_after_fork()
         self.sequence.reset()
         self.signatures.forget()
+        if self.imports is not None:
+            # What was being imported is the parent's.
+            self.imports.open = []
         self.start_event()
 
 
@@ -95,13 +102,14 @@ def start(folder):
     log = Log(config["logs"])
     if config.get("overlay"):
         _overlay(config["overlay"], log)
-    from . import environ, hooks, importing, lifecycle, traces
+    from . import environ, hooks, importing, lifecycle, spans, traces
 
     probe = Probe(config, log)
     probe.start_event()
     lifecycle.install(probe)
     traces.install()
     environ.install(folder, config.get("keep") or {}, probe.before_exec)
+    probe.imports = spans.watch_imports(probe)
     importing.when_executed(hooks.CONTEXTS, lambda module: hooks.install(module, probe))
 
 

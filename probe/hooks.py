@@ -4,7 +4,7 @@ costs only that observation."""
 import os
 import sys
 
-from . import caches, frames, kernels, launches, modules, options, output
+from . import caches, frames, kernels, launches, modules, options, output, spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def install(context, probe):
         ("modules", modules.install, (context, build, codegen, probe)),
         ("launches", launches.install, (context, probe)),
         ("output", output.install, (context, probe)),
+        ("spans", spans.install, (context, probe)),
     ):  # type: str, Any, Any
         try:
             put(*given)

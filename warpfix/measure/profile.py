@@ -163,6 +163,21 @@ class OptionWrite:
 
 
 @dataclass(frozen=True)
+class Span:
+    """A stretch of a process's time beside its loads. A ``launch`` is a moment: ``end`` is ``start``."""
+
+    kind: str
+    """``import`` (a top-level package), ``init`` (Warp's runtime), ``launch`` (the first of a signature)."""
+    name: str
+    """The package, or the kernel's key."""
+    start: float
+    end: float
+    """Of an import: when it was last seen going on."""
+    depth: int = 0
+    """How many imports that are listed, or were too short to be, lie around it."""
+
+
+@dataclass(frozen=True)
 class ProcessRun:
     """What one process of the command did. A process in which Warp was never imported has ``warp_version`` None."""
 
@@ -189,6 +204,8 @@ class ProcessRun:
     deviations: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     """Faults of the probe itself, recorded and never raised into the program."""
+    spans: tuple[Span, ...] = ()
+    """Imports, initialisation and first launches, by start; empty in reports of earlier versions."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from warpfix.measure.profile import (
     Load,
     ProcessRun,
     SourceLine,
+    Span,
 )
 from warpfix.probe.sequence import ID_MASK, THREAD_SHIFT
 
@@ -98,7 +99,26 @@ def _process(name: str, files: Mapping[str, list[Event]], logs: Path, stopped_by
         overlaid={str(event["path"]): str(event["sha256"]) for event in events if event["e"] == "overlaid"},
         warp_output_lines=tuple(_output_lines(events)),
         errors=tuple(faults),
+        spans=tuple(_spans(events)),
     )
+
+
+_LAUNCHES_TOLD = 200
+
+
+def _spans(events: Iterable[Event]) -> list[Span]:
+    """What the time line shows beside the loads. Of first launches the earliest are enough."""
+    found, launches = [], 0
+    for event in events:
+        if event["e"] == "span":
+            start, end = float(event["start"]), float(event["end"])
+            found.append(Span(str(event["kind"]), str(event["name"]), start, end, int(event.get("depth", 0))))
+        elif event["e"] == "sig" and launches < _LAUNCHES_TOLD:
+            launches += 1
+            at = float(event.get("t", 0.0))
+            name = str((event.get("kernel") or {}).get("key") or event.get("kind", ""))
+            found.append(Span("launch", name, at, at))
+    return sorted(found, key=lambda span: (span.start, span.depth))
 
 
 def _output_lines(events: Iterable[Event]) -> list[str]:

@@ -32,6 +32,7 @@ from warpfix.measure.profile import (
     Profile,
     Run,
     SourceLine,
+    Span,
 )
 from warpfix.measure.stats import summarise
 
@@ -247,6 +248,7 @@ def _process_from_dict(data: Mapping[str, Any]) -> ProcessRun:
         OptionWrite(**{**write, "line": _line(write["line"]), "missed": tuple(write.get("missed", ()))})
         for write in data["option_writes"]
     )
+    values["spans"] = tuple(Span(**span) for span in data.get("spans", ()))
     return ProcessRun(**values)
 
 
