@@ -4,6 +4,7 @@ import functools
 import hashlib
 import itertools
 import os
+import re
 import sys
 import threading
 import time
@@ -102,6 +103,7 @@ class Loads:
             phases={key: round(value, 4) for key, value in phases.items()},
             thread=self.thread(),
             kernels=ingredients(hasher),
+            functions=functions(hasher),
             options=resolved(module, active, hasher, self.probe.config_module),
             source_bytes=sum(int(entry[4].get("source_bytes", 0)) for entry in native),
             code=[entry[4].get("code") for entry in native if entry[4].get("code")] or self.cached(module, active),
@@ -183,12 +185,73 @@ def ingredients(hasher):
             hash=value.hex()[:16],
             source=digest(getattr(adj, "source", "") or ""),
             args=digest(*["%s:%r" % (name, kind) for name, kind in adj.arg_types.items()]),
+            arguments={str(name): type_words(kind) for name, kind in adj.arg_types.items()},
             constants=note.get("constants", {}),
+            values=note.get("values", {}),
+            loops=loops(adj),
             functions={name: functions.get(name, "") for name in note.get("functions", [])},
             options={str(key): plain(item) for key, item in kernel.options.items()},
         )
         result.append(data)
     return result
+
+
+def functions(hasher):
+    # type: (Any) -> dict[str, dict[str, Any]]
+    """What each function that the kernels reach put into the module's hash, by the function's key."""
+    notes = getattr(hasher, "_warpfix_notes", {})
+    result = {}  # type: dict[str, dict[str, Any]]
+    for func, value in getattr(hasher, "function_hashes", {}).items():
+        data = {"hash": value.hex()[:16] if isinstance(value, bytes) else str(value), "loops": 0}
+        data.update(constants={}, values={}, functions=[])
+        texts = []
+        for name in ("native_snippet", "adj_native_snippet", "replay_snippet"):
+            texts.append(str(getattr(func, name, "") or ""))
+        every = dict(getattr(func, "user_overloads", {}))
+        every.update(getattr(func, "user_templates", {}))
+        for signature in sorted(every, key=str):
+            adj = getattr(every[signature], "adj", None)
+            if adj is None or getattr(every[signature], "generic_parent", None) is not None:
+                continue
+            note = notes.get(id(adj), {})
+            texts.append(getattr(adj, "source", "") or "")
+            data["loops"] += loops(adj)
+            for part in ("constants", "values"):
+                data[part].update(note.get(part, {}))
+            data["functions"] += [one for one in note.get("functions", []) if one not in data["functions"]]
+        data["source"] = digest(*texts)
+        result[func.key] = data
+    return result
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_LOOP = re.compile(r"^[ \t]*for\b[^\n#]*\bin[ \t]+range[ \t]*\(", re.M)
+
+
+def loops(adj):
+    # type: (Any) -> int
+    """How many loops over a range the source has: what ``max_unroll`` is about."""
+    return len(_LOOP.findall(getattr(adj, "source", "") or ""))
+
+
+def shown(value):
+    # type: (Any) -> str
+    """A constant as a person writes it, at most 80 characters; what is no plain number goes with a digest."""
+    text = _ADDRESS.sub("", repr(value))
+    if isinstance(value, (bool, int, float)):
+        return text
+    return "%s #%s" % (text[:69], digest(text)[:8]) if len(text) > 80 else text
+
+
+def type_words(kind):
+    # type: (Any) -> str
+    """An argument's type, spelled alike in every process; a struct's with its content."""
+    dtype = getattr(kind, "dtype", kind)
+    text = getattr(dtype, "native_name", None) or getattr(dtype, "key", None) or getattr(dtype, "__name__", "")
+    text = str(text or type(dtype).__name__)
+    if dtype is kind:
+        return text
+    return "%s(%s, ndim=%s)" % (type(kind).__name__, text, getattr(kind, "ndim", 1))
 
 
 def install(context, build, codegen, probe):
@@ -239,14 +302,16 @@ def _hook_hasher(context, codegen, probe):
         if hasher is not None:
             try:
                 constants, _, functions = found
-                note = {"constants": {}, "functions": []}  # type: dict[str, Any]
+                note = {"constants": {}, "values": {}, "functions": []}  # type: dict[str, Any]
                 for name, value in constants.items():
                     note["constants"][str(name)] = digest(hasher.get_constant_bytes(value))
+                    note["values"][str(name)] = shown(value)
                 statics = getattr(self, "resolved_static_expressions", None) or {}
                 later = getattr(self, "deferred_static_expressions", None) or []
                 for text, value in itertools.chain(statics.items(), later):
                     key = getattr(value, "key", None)
                     note["constants"]["wp.static(%s)" % text] = digest(key if key is not None else repr(value))
+                    note["values"]["wp.static(%s)" % text] = shown(value) if key is None else str(key)
                 note["functions"] = [f.key for f in functions if not f.is_builtin()]
                 hasher._warpfix_notes[id(self)] = note
             except Exception as error:

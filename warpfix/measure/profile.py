@@ -49,6 +49,9 @@ class BuiltKernel:
     backward_code: str = ""
     machine_code: Mapping[str, str] = field(default_factory=dict)
     """For CUDA targets: entry (``forward``/``backward``) to digest of its machine code out of the cubin."""
+    ingredients: Mapping[str, Any] = field(default_factory=dict)
+    """What it put into the module's hash: ``source`` (digest of its text), ``arguments`` (name to type), ``constants``
+    (captured values and ``wp.static`` expressions, as text), ``functions`` (key to hash), ``loops`` (over a range)."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,8 @@ class Load:
     cause: Cause
     paid_by: SourceLine | None
     """The launch (or preload call) that waited for it."""
+    functions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Key of each function that its kernels reach, to the same ingredients and ``hash``; empty in older reports."""
 
     @property
     def compiled(self) -> bool:

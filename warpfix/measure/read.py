@@ -170,6 +170,7 @@ def _load(event: Event, cause: Cause, outcome: str) -> Load:
                 options=dict(data.get("options", {})),
                 forward_code=entry.forward if entry else "",
                 backward_code=entry.backward if entry else "",
+                ingredients=_ingredients(data),
             )
         )
     start, end = float(event["start"]), float(event["end"])
@@ -192,7 +193,27 @@ def _load(event: Event, cause: Cause, outcome: str) -> Load:
         lto_artifacts=int(event.get("lto", 0)),
         cause=cause,
         paid_by=source_line(event.get("paid")),
+        functions={
+            str(key): {**_ingredients(data), "hash": str(data.get("hash", ""))}
+            for key, data in (event.get("functions") or {}).items()
+        },
     )
+
+
+def _ingredients(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What a kernel or a function put into the hash; constants as text where the log has it, else as a digest."""
+    values = {str(name): str(value) for name, value in (data.get("values") or {}).items()}
+    digests_of = {str(name): f"#{value}" for name, value in (data.get("constants") or {}).items()}
+    functions = data.get("functions") or {}
+    found = {
+        "source": str(data.get("source", "")),
+        "constants": {**digests_of, **values},
+        "functions": dict(functions) if isinstance(functions, Mapping) else {str(name): "" for name in functions},
+        "loops": int(data.get("loops", 0)),
+    }
+    if "arguments" in data:
+        found["arguments"] = dict(data["arguments"])
+    return found
 
 
 def _launches(events: list[Event], sequence_path: Path) -> LaunchLog:
