@@ -67,7 +67,8 @@ def short_name(name: str, width: int = 60) -> str:
     return f"{name[: width // 2]}...{name[3 - width // 2 :]}"
 
 
-def _wrap(text: str, indent: str, first: str | None = None) -> list[str]:
+def wrap(text: str, indent: str, first: str | None = None) -> list[str]:
+    """Text as indented lines; ``first`` is the indentation of the first one, where it is another."""
     return textwrap.wrap(
         text,
         WIDTH,
@@ -78,7 +79,8 @@ def _wrap(text: str, indent: str, first: str | None = None) -> list[str]:
     )
 
 
-def _place(profile: Profile, line: SourceLine | None) -> str:
+def place(profile: Profile, line: SourceLine | None) -> str:
+    """``path:line``, the path relative to the command's folder or to site-packages."""
     if line is None:
         return "an unknown line"
     return f"{_short(profile, line.path)}:{line.line}"
@@ -160,23 +162,23 @@ def _verdict(profile: Profile, cold: Run) -> list[str]:
     if all(process.warp_version is None for process in cold.processes):
         return ["Warp was never imported: there is nothing to say about its compilation."]
     if not cold.loads:
-        return _wrap("Nothing was built or loaded: no kernel was launched. Compilation is not the bottleneck.", "")
+        return wrap("Nothing was built or loaded: no kernel was launched. Compilation is not the bottleneck.", "")
     wall = cold.wall * 1e3
     elapsed = min(compile_elapsed(cold), wall)
     share = elapsed / wall if wall else 0.0
     failed = [load for load in cold.loads if load.outcome == "failed"]
     said = []
     if failed:
-        said += _wrap(f"{count(len(failed), 'build')} failed.", "")
+        said += wrap(f"{count(len(failed), 'build')} failed.", "")
     if not cold.builds:
-        return said + _wrap("Nothing was built: every module came from a cache that the program brought along.", "")
+        return said + wrap("Nothing was built: every module came from a cache that the program brought along.", "")
     if share < BOTTLENECK_SHARE:
-        return said + _wrap(
+        return said + wrap(
             f"Compilation is not the bottleneck: {seconds(elapsed)} of {seconds(wall)} "
             f"({share:.0%}) in the cold run. Look elsewhere first.",
             "",
         )
-    return said + _wrap(
+    return said + wrap(
         f"Compilation takes {seconds(elapsed)} of the cold run's {seconds(wall)} ({share:.0%}); "
         f"{count(len(cold.builds), 'build')} of {count(len({load.module for load in cold.builds}), 'module')}.",
         "",
@@ -197,7 +199,7 @@ def _modules(profile: Profile, run: Run, shown: int) -> list[str]:
         kernels = len({kernel.definition.key for load in loads for kernel in load.kernels})
         source = size(sum(load.source_bytes for load in loads))
         details = f"{count(len(loads), 'build')}, {count(kernels, 'kernel')}, {source}"
-        lines += _wrap(f"{short_name(name)}: {details}", " " * 10, f"{seconds(total):>8}  ")
+        lines += wrap(f"{short_name(name)}: {details}", " " * 10, f"{seconds(total):>8}  ")
         lines += _causes(profile, loads)
     rest = ranked[shown:]
     if rest:
@@ -211,7 +213,7 @@ def _causes(profile: Profile, loads: Sequence[Load]) -> list[str]:
     groups: dict[tuple[str, str, str, str], list[Load]] = defaultdict(list)
     for load in loads:
         cause = load.cause
-        key = (cause.kind, cause.text, _place(profile, cause.line), _place(profile, load.paid_by))
+        key = (cause.kind, cause.text, place(profile, cause.line), place(profile, load.paid_by))
         groups[key].append(load)
     ranked = sorted(groups.items(), key=lambda item: -sum(load.milliseconds for load in item[1]))
     lines = []
@@ -221,15 +223,15 @@ def _causes(profile: Profile, loads: Sequence[Load]) -> list[str]:
             # The line above says which module, and what it took if nothing else did.
             took = seconds(sum(load.milliseconds for load in members)) if len(ranked) > 1 else ""
             on = f" on {members[0].target}" if len({load.target for load in loads}) > 1 else ""
-            lines += _wrap(f"{times}first use{on} at {line}", " " * 20, f"{'':8}{took:>10}  ")
+            lines += wrap(f"{times}first use{on} at {line}", " " * 20, f"{'':8}{took:>10}  ")
             continue
         said = f"{times}{text}"
         if any(load.outcome == "failed" for load in members):
             said += " (the build failed)"
         took = seconds(sum(load.milliseconds for load in members))
-        lines += _wrap(said, " " * 20, f"{'':8}{took:>10}  ")
+        lines += wrap(said, " " * 20, f"{'':8}{took:>10}  ")
         where = f"{line}, paid by {paid}" if line != paid else f"at {paid}"
-        lines += _wrap(where, " " * 20)
+        lines += wrap(where, " " * 20)
     if len(ranked) > _CAUSES_SHOWN:
         total = sum(load.milliseconds for _, members in ranked[_CAUSES_SHOWN:] for load in members)
         lines.append(f"{'':8}{seconds(total):>10}  {count(len(ranked) - _CAUSES_SHOWN, 'more cause')}")
@@ -244,14 +246,14 @@ def _warm(profile: Profile) -> list[str]:
     total = sum(load.milliseconds for load in warm.builds)
     listed = ", ".join(short_name(name) for name in names[:6]) + (" ..." if len(names) > 6 else "")
     lines = ["", f"Built again in the warm run: {count(len(warm.builds), 'build')}, {seconds(total)}"]
-    lines += _wrap(listed, "  ")
+    lines += wrap(listed, "  ")
     cold = {load.identity for load in profile.cold[0].loads} if profile.cold else set()
     again = [load for load in warm.builds if load.identity in cold]
     if again:
         text = "with the same hash as in the cold run: the cache is thrown away, moved, bypassed or another each run"
     else:
         text = "with another hash than in the cold run: a name, constant or captured value differs from run to run"
-    return lines + _wrap(text, "  ")
+    return lines + wrap(text, "  ")
 
 
 def _late_options(profile: Profile, run: Run) -> list[str]:
@@ -268,13 +270,13 @@ def _late_options(profile: Profile, run: Run) -> list[str]:
             # were loaded, they are in other Warp modules.
             idle = write.effect == "none" and not write.missed and not (write.line and write.line.path in homes)
             if write.effect in words and not idle:
-                key = (write.option, write.effect, _place(profile, write.line))
+                key = (write.option, write.effect, place(profile, write.line))
                 known = seen.get(key)
                 seen[key] = (write, (known[1] if known else 0) + 1)
     if not seen:
         return []
     lines = ["", "Options"]
-    for (option, effect, place), (write, times) in seen.items():
+    for (option, effect, where), (write, times) in seen.items():
         target = "wp.config." if write.via == "config" else ""
         text = f"{target}{option} = {write.new!r} {words[effect]}"
         if effect == "none" and write.missed:
@@ -283,7 +285,7 @@ def _late_options(profile: Profile, run: Run) -> list[str]:
             text = f"{option} = {write.new!r} reached nothing: no kernel that was loaded is in module {write.module}"
         if times > 1:
             text += f" ({times} x)"
-        lines += _wrap(text, "  ") + _wrap(f"at {place}", "    ")
+        lines += wrap(text, "  ") + wrap(f"at {where}", "    ")
     return lines
 
 
@@ -298,7 +300,7 @@ def _remade(profile: Profile, run: Run) -> list[str]:
     lines = ["", "Kernels made again and again (each makes Warp hash their module again)"]
     for number, site in many:
         path, _, line = site.rpartition(":")
-        lines += _wrap(f"{number} x  {_short(profile, path)}:{line}", "         ", "  ")
+        lines += wrap(f"{number} x  {_short(profile, path)}:{line}", "         ", "  ")
     return lines
 
 
@@ -308,9 +310,9 @@ def _faults(profile: Profile) -> list[str]:
     stopped = sorted({run.stopped_by for run in profile.runs if run.stopped_by})
     lines = []
     if stopped:
-        lines += _wrap(f"The program was ended by --{', --'.join(stopped)}.", "")
+        lines += wrap(f"The program was ended by --{', --'.join(stopped)}.", "")
     if cut:
-        lines += _wrap(f"{count(len(cut), 'process')} ended without an end (killed?): what was seen is kept.", "")
+        lines += wrap(f"{count(len(cut), 'process')} ended without an end (killed?): what was seen is kept.", "")
     if faults:
-        lines += _wrap(f"The probe could not observe everything: {'; '.join(faults[:3])}", "")
+        lines += wrap(f"The probe could not observe everything: {'; '.join(faults[:3])}", "")
     return ["", *lines] if lines else []
