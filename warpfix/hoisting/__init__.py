@@ -3,6 +3,10 @@
 One :class:`Hoister` serves a whole project. For each file it yields one :class:`Verdict` per closure kernel:
 specialised (what it captures varies), or stable and then either a complete set of edits or the reason why there is
 none. Nothing here is guessed: what can't be proved from the source is declined in words.
+
+One file for each question: ``needs`` (what it captures), ``values`` (whether that varies), ``definitions`` (whether it
+may stand elsewhere), ``outer_names`` (whether what it reads is there at import), ``uses`` (who sees that it moved),
+``landing`` (which Warp module), ``places`` and ``naming`` (where and under which name). ``planner`` asks them.
 """
 
 from warpfix.hoisting.facts import kernel_key

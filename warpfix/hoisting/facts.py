@@ -142,7 +142,7 @@ class FileFacts:
         for statement in self.file.tree.body:
             if self._creates(statement, module):
                 return True
-            if statement.lineno >= line and not self._inert(statement):
+            if statement.lineno >= line and not self.inert(statement):
                 return False
         return False
 
@@ -170,12 +170,12 @@ class FileFacts:
             )
         return False
 
-    def _inert(self, statement: ast.stmt) -> bool:
+    def inert(self, statement: ast.stmt) -> bool:
         """Whether a statement at module scope can't write Warp's configuration."""
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return all(self._warp_or_known(decorator) for decorator in statement.decorator_list)
         if isinstance(statement, ast.ClassDef):
-            return all(self._inert(inner) for inner in statement.body) and all(
+            return all(self.inert(inner) for inner in statement.body) and all(
                 self._warp_or_known(decorator) for decorator in statement.decorator_list
             )
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):

@@ -9,27 +9,17 @@ from typing import TYPE_CHECKING
 
 from warpfix.codemods import Declined
 from warpfix.codemods._arguments import ModuleArgument
+from warpfix.hoisting.definitions import check_call, check_options, literal_module
 from warpfix.hoisting.facts import functions_around
-from warpfix.hoisting.model import SNAPSHOT_OPTIONS, Item, Landing, Unproved
-from warpfix.index.constructs import own_module
+from warpfix.hoisting.ground import Ground
+from warpfix.hoisting.model import SNAPSHOT_OPTIONS, AsItShouldBe, Item, Landing, Unproved
+from warpfix.hoisting.outer_names import rebound
+from warpfix.hoisting.uses import check_use
+from warpfix.index.constructs import own_module, parameter_default
 from warpfix.index.model import Construct, FileIndex, ModuleChoice
 
 if TYPE_CHECKING:
     from warpfix.hoisting.project import Hoister
-
-
-# Options of a kernel with which it builds wherever it builds without them.
-_PORTABLE_OPTIONS = frozenset(
-    {
-        "enable_backward",
-        "grid_stride",
-        "launch_bounds",
-        "cuda_max_registers",
-        "enable_cuda_smem_spilling",
-        "name",
-        "module_options",
-    }
-)
 
 
 def shared_landing(hoister: Hoister, file: FileIndex, construct: Construct) -> Landing:
@@ -53,18 +43,9 @@ def shared_landing(hoister: Hoister, file: FileIndex, construct: Construct) -> L
     return Landing(ModuleArgument(name), name, shared=True)
 
 
-def check_options(construct: Construct) -> None:
-    """Raise Declined for a kernel option with which a kernel may not build on every device, and its module neither."""
-    for name in construct.options:
-        if construct.kind == "kernel" and name not in _PORTABLE_OPTIONS:
-            raise Declined(f"`{construct.name}` has `{name}=`, with which it may not build on every device")
-
-
 def module_scope_problem(hoister: Hoister, file: FileIndex, construct: Construct) -> None:
     """Raise Declined if a unique kernel at module scope can't share a module with others."""
-    from warpfix.hoisting.planner import FilePlanner
-
-    planner = FilePlanner(hoister, file)
+    ground = Ground(hoister, file)
     what = f"`{construct.name}`"
     if not literal_module(construct):
         raise Declined(f"{what} gets its Warp module from an expression: a choice that was made on purpose")
@@ -73,18 +54,18 @@ def module_scope_problem(hoister: Hoister, file: FileIndex, construct: Construct
     if file.path in hoister.interface_files:
         raise Declined("the project builds this module ahead of time, so that the kernel's key is an interface")
     for call in [node for node in ast.walk(construct.node) if isinstance(node, ast.Call)]:
-        planner._check_call(call)
-    scope = planner._scope_of(construct.node)
+        check_call(ground, call)
+    scope = ground.scope_of(construct.node)
     if len(scope.bindings.get(construct.name, ())) != 1:
         raise Unproved(f"`{construct.name}` is bound more than once")
     item = Item(construct.node, construct.name, scope, construct)
-    for occurrence, bound in planner.scopes.outside_names(construct.node):
-        if (bound is None or bound.kind == "module") and (problem := planner._rebound(occurrence)) is not None:
+    for occurrence, bound in ground.scopes.outside_names(construct.node):
+        if (bound is None or bound.kind == "module") and (problem := rebound(ground, occurrence)) is not None:
             raise Unproved(problem)
     if hoister.module_touched is not None:
         raise Declined(f"{hoister.module_touched} changes options through a kernel's module")
-    for occurrence in planner.scopes.references(scope, construct.name):
-        planner._use(item, occurrence, True)
+    for occurrence in ground.scopes.references(scope, construct.name):
+        check_use(ground, item, occurrence, True)
     created = [c.node.lineno for c in file.constructs if c.decorator is not None and not c.in_function]
     for write in file.option_sets:
         between = min(created) < write.node.lineno < max(created) and not functions_around(write.enclosing)
@@ -158,7 +139,76 @@ def _churns(hoister: Hoister, file: FileIndex) -> bool:
     )
 
 
-def literal_module(construct: Construct) -> bool:
-    return isinstance(construct.decorator, ast.Call) and any(
-        keyword.arg == "module" and isinstance(keyword.value, ast.Constant) for keyword in construct.decorator.keywords
-    )
+def landing_of(ground: Ground, construct: Construct) -> Landing:
+    """The Warp module of a closure kernel after its move. Raises Declined: it can't be chosen."""
+    choice = construct.module_choice
+    default = own_module(ground.file)
+    if choice is ModuleChoice.DEFAULT:
+        keyword = isinstance(construct.decorator, ast.Call) and any(
+            keyword.arg == "module" and not isinstance(keyword.value, ast.Constant)
+            for keyword in construct.decorator.keywords
+        )
+        if keyword:
+            raise Declined(f"`{construct.name}` gets its Warp module from an expression")
+        return Landing(None, default)
+    if choice is ModuleChoice.NAMED:
+        return Landing(None, construct.module_name or "")
+    if choice is ModuleChoice.PARAMETER:
+        _check_parameter(ground, construct)
+        if _parameter_default(ground, construct) is None:
+            return Landing(ModuleArgument(None), default)
+    return shared_landing(ground.hoister, ground.file, construct)
+
+
+def _parameter_default(ground: Ground, construct: Construct) -> str | None:
+    function = parameter_function(ground, construct)
+    assert construct.module_parameter is not None
+    default = parameter_default(function, construct.module_parameter)
+    if isinstance(default, ast.Constant) and (default.value is None or default.value == "unique"):
+        return None if default.value is None else "unique"
+    raise Declined(f"the Warp module of `{construct.name}` is what the caller of `{function.name}` says")
+
+
+def parameter_function(ground: Ground, construct: Construct) -> ast.FunctionDef | ast.AsyncFunctionDef:
+    """The function whose parameter chooses the kernel's Warp module. Raises Declined: there is none."""
+    assert construct.module_parameter is not None
+    for node in ground.facts.chain(construct.node):
+        scope = ground.scopes.by_node.get(node)
+        if scope is None or construct.module_parameter not in scope.bindings:
+            continue
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return node
+    raise Declined(f"the Warp module of `{construct.name}` comes from a parameter that was not found")
+
+
+def _check_parameter(ground: Ground, construct: Construct) -> None:
+    function = parameter_function(ground, construct)
+    name = construct.module_parameter or ""
+    if function is not ground.source.parents[construct.node]:
+        raise Declined(f"`{construct.name}` gets its Warp module from a function further out")
+    scope = ground.scopes.by_node[function]
+    if sum(o.store for o in ground.scopes.references(scope, name)) != 1:
+        raise Declined(f"`{function.name}` assigns its parameter `{name}`")
+    _parameter_default(ground, construct)
+    last = function.body[-1]
+    uses = [o for o in ground.scopes.references(scope, construct.name) if not o.store and o.node is not construct.node]
+    returned = isinstance(last, ast.Return) and isinstance(last.value, ast.Name) and last.value.id == construct.name
+    if not returned or len(uses) != 1:
+        raise Declined(
+            f"`{function.name}` does more with `{construct.name}` than return it, and callers may choose the module"
+        )
+    sites = []
+    if not any(
+        isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for n in ground.facts.chain(function)
+    ):
+        sites = ground.index.call_sites(f"{ground.index.prefix(ground.file)}.{function.name}")
+    if sites and all(_passes(function, site.node, name) for site in sites):
+        raise AsItShouldBe(f"every known caller of `{function.name}` names the Warp module itself")
+
+
+def _passes(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, name: str) -> bool:
+    """Whether a call gives the parameter a value of its own."""
+    if any(keyword.arg == name for keyword in call.keywords):
+        return True
+    positional = [arg.arg for arg in [*function.args.posonlyargs, *function.args.args]]
+    return name in positional and len(call.args) > positional.index(name)

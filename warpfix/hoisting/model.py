@@ -111,3 +111,15 @@ class Item:
     @property
     def key(self) -> tuple[int, str]:
         return (self.node.lineno, self.name)
+
+
+def with_needs(item: Item) -> list[Item]:
+    """An item and everything that it needs, each once, in source order."""
+    found: dict[tuple[int, str], Item] = {}
+    todo = [item]
+    while todo:
+        current = todo.pop()
+        if current.key not in found:
+            found[current.key] = current
+            todo += current.needs
+    return [found[key] for key in sorted(found)]
