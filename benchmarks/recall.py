@@ -1,0 +1,272 @@
+"""Recall: known faults put into copies of real packages, and how many of them ``warpfix scan`` finds.
+
+    python benchmarks/recall.py [--mutants N] [--missed] PACKAGE_FOLDER...
+
+Each folder (an installed ``newton``, ``mujoco_warp``, ``warp/examples``) is copied; one fault is put into every file
+that can take one, and the copy is scanned once for each kind of fault and round. The kinds:
+
+- ``closure``: a kernel of module scope moves into the only function that uses it;
+- ``unique``: a plain kernel of module scope gets ``module="unique"``;
+- ``late-config``: a setting that Warp copies when it creates a module is written after the kernels are there;
+- ``late-options``: ``wp.set_module_options`` is called after the first launch of a script;
+- ``overload``: the ``wp.overload`` calls of a kernel are taken away.
+
+A fault is found when a finding of the right rule stands at the right line. Whether a fix is offered is counted apart,
+declines by their reason. Nothing of the packages is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import builtins
+import collections
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpfix.findings import Finding
+from warpfix.scanning import scan_paths
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault: the new text of a file, and what has to be found in it."""
+
+    kind: str
+    text: str
+    name: str
+    rules: tuple[str, ...]
+    line: int
+    """Where the finding has to stand; 0 where any line of the file will do."""
+
+
+Maker = Callable[[str, ast.Module, "Package"], Iterator[Mutant]]
+
+
+class Package:
+    """The words of every file of a copied package, so that a kernel that another file uses is left alone."""
+
+    def __init__(self, files: dict[Path, str]) -> None:
+        self.uses: collections.Counter[str] = collections.Counter()
+        for text in files.values():
+            self.uses.update(set(re.findall(r"\w+", text)))
+
+
+def _decorator(node: ast.FunctionDef) -> ast.expr | None:
+    """The decorator of a plain ``@wp.kernel``, alone on its function."""
+    if len(node.decorator_list) == 1 and ast.unparse(node.decorator_list[0]) in ("wp.kernel", "warp.kernel"):
+        return node.decorator_list[0]
+    return None
+
+
+def _plain_kernels(tree: ast.Module) -> list[ast.FunctionDef]:
+    return [node for node in tree.body if isinstance(node, ast.FunctionDef) and _decorator(node) is not None]
+
+
+def _functions(tree: ast.Module) -> list[ast.FunctionDef]:
+    """Functions of module scope and methods of classes of module scope that are no kernels."""
+    scopes = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
+    found = [node for body in scopes for node in body if isinstance(node, ast.FunctionDef)]
+    return [node for node in found if not any("wp." in ast.unparse(one) for one in node.decorator_list)]
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _locals(node: ast.FunctionDef) -> set[str]:
+    stored = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
+    return stored | {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+
+
+def closures(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]:
+    """A kernel of module scope moves into the only function that uses it."""
+    lines = text.splitlines(keepends=True)
+    for kernel in _plain_kernels(tree):
+        if package.uses[kernel.name] != 1 or '"""' in "".join(lines[kernel.lineno : kernel.end_lineno]):
+            continue
+        users = [node for node in _functions(tree) if kernel.name in _names(node)]
+        used = sum(isinstance(one, ast.Name) and one.id == kernel.name for one in ast.walk(tree))
+        if len(users) != 1 or used != sum(
+            isinstance(one, ast.Name) and one.id == kernel.name for one in ast.walk(users[0])
+        ):
+            continue
+        if _locals(users[0]) & (_names(kernel) - set(dir(builtins))) or users[0].lineno <= kernel.lineno:
+            continue
+        body = users[0].body
+        documented = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1
+        first = body[1] if documented else body[0]
+        if first.lineno == users[0].lineno:
+            continue
+        start = min(one.lineno for one in kernel.decorator_list)
+        moved = [
+            first.col_offset * " " + line if line.strip() else line for line in lines[start - 1 : kernel.end_lineno]
+        ]
+        new = lines[: start - 1] + lines[kernel.end_lineno : first.lineno - 1] + moved + lines[first.lineno - 1 :]
+        line = first.lineno - (kernel.end_lineno or 0) + start - 1 + (kernel.lineno - start)
+        yield Mutant("closure", "".join(new), kernel.name, ("closure-kernel", "specialised-kernel"), line)
+
+
+def uniques(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]:
+    """A plain kernel of module scope gets ``module="unique"``."""
+    lines = text.splitlines(keepends=True)
+    kernels = _plain_kernels(tree)
+    for kernel in kernels if len(kernels) > 1 else ():
+        decorator = _decorator(kernel)
+        assert decorator is not None
+        row = lines[decorator.lineno - 1]
+        lines_new = [*lines]
+        lines_new[decorator.lineno - 1] = row.rstrip("\r\n") + '(module="unique")' + row[len(row.rstrip("\r\n")) :]
+        yield Mutant("unique", "".join(lines_new), kernel.name, ("unique-stable-kernel",), kernel.lineno)
+
+
+def _main_guard(tree: ast.Module) -> ast.If | None:
+    for node in tree.body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("__name__ == '__main__'", "'__main__' == __name__"):
+            return node
+    return None
+
+
+def _imports_wp(tree: ast.Module) -> bool:
+    return any(isinstance(node, ast.Import) and any(one.asname == "wp" for one in node.names) for node in tree.body)
+
+
+def late_configs(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]:
+    """``wp.config.enable_backward`` is written under the main guard, with kernels defined or imported above."""
+    guard = _main_guard(tree)
+    if guard is None or not _imports_wp(tree) or not _plain_kernels(tree) or "enable_backward" in text:
+        return
+    yield _inserted(text, guard.body[0], "wp.config.enable_backward = False", "late-config", ("late-config",))
+
+
+def late_options(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]:
+    """``wp.set_module_options`` follows the first launch: at the end of the main guard."""
+    guard = _main_guard(tree)
+    if guard is None or not _imports_wp(tree) or not _plain_kernels(tree) or "set_module_options" in text:
+        return
+    if "wp.launch" not in text:
+        return
+    last = guard.body[-1]
+    new = 'wp.set_module_options({"enable_backward": False})'
+    yield _inserted(text, last, new, "late-options", ("late-module-options",), after=True)
+
+
+def _inserted(
+    text: str, place: ast.stmt, statement: str, kind: str, rules: tuple[str, ...], after: bool = False
+) -> Mutant:
+    lines = text.splitlines(keepends=True)
+    row = (place.end_lineno or place.lineno) if after else place.lineno - 1
+    if row and not lines[row - 1].endswith("\n"):
+        lines[row - 1] += "\n"
+    new = lines[:row] + [place.col_offset * " " + statement + "\n"] + lines[row:]
+    return Mutant(kind, "".join(new), statement, rules, row + 1)
+
+
+def overloads(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]:
+    """The overloads of one kernel, registered at module scope, are taken away."""
+    lines = text.splitlines(keepends=True)
+    calls: dict[str, list[ast.stmt]] = collections.defaultdict(list)
+    for node in tree.body:
+        value = getattr(node, "value", None)
+        if isinstance(node, (ast.Expr, ast.Assign)) and isinstance(value, ast.Call):
+            if ast.unparse(value.func) in ("wp.overload", "warp.overload"):
+                calls[ast.unparse(value.args[0])].append(node)
+    for name, nodes in calls.items():
+        if any(isinstance(node, ast.Assign) for node in nodes):
+            continue
+        gone = {row for node in nodes for row in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+        new = "".join(line for row, line in enumerate(lines, 1) if row not in gone)
+        yield Mutant("overload", new, name, ("overloads",), 0)
+
+
+MAKERS: tuple[Maker, ...] = (closures, uniques, late_configs, late_options, overloads)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print one line for each kind of fault and package, and the totals."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--rounds", type=int, default=2, help="mutants of one kind in one file, at most")
+    parser.add_argument("--missed", action="store_true", help="name every fault that was not found")
+    parser.add_argument("--select", default="", help="only these kinds, separated by commas")
+    options = parser.parse_args(arguments)
+    made: collections.Counter[str] = collections.Counter()
+    found: collections.Counter[str] = collections.Counter()
+    fixed: collections.Counter[str] = collections.Counter()
+    declines: collections.Counter[tuple[str, str]] = collections.Counter()
+    kinds = [one for one in MAKERS if not options.select or one.__name__ in options.select.split(",")]
+    for folder in options.folders:
+        with tempfile.TemporaryDirectory() as scratch:
+            copy = Path(scratch).resolve() / folder.name
+            shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("*.pyc", "*.so", "*.usd*", "assets", "tests"))
+            (copy.parent / "pyproject.toml").write_text('[project]\nname = "copy"\nversion = "1"\n', "utf-8")
+            originals = _read(copy)
+            package = Package(originals)
+            for maker in kinds:
+                for number in range(options.rounds):
+                    mutants = _round(originals, maker, package, number)
+                    for path, mutant in mutants.items():
+                        path.write_text(mutant.text, "utf-8")
+                    findings = scan_paths([copy])[1].findings if mutants else ()
+                    for path, mutant in mutants.items():
+                        path.write_text(originals[path], "utf-8")
+                        made[mutant.kind] += 1
+                        hit = _hit(mutant, path, findings)
+                        if hit is None:
+                            if options.missed:
+                                where = path.relative_to(copy.parent)
+                                print(f"missed: {mutant.kind} {where}:{mutant.line} {mutant.name}")
+                            continue
+                        found[mutant.kind] += 1
+                        if hit.fix is not None:
+                            fixed[mutant.kind] += 1
+                        else:
+                            declines[mutant.kind, re.sub(r"`[^`]*`", "`...`", hit.declined or hit.advice)] += 1
+    for kind in made:
+        print(f"{kind}: {found[kind]} of {made[kind]} found, a fix offered for {fixed[kind]}")
+    for (kind, reason), count in declines.most_common():
+        print(f"  {kind}, {count} declined: {reason[:150]}")
+    total = sum(made.values())
+    print(f"all: {sum(found.values())} of {total} found ({100 * sum(found.values()) / max(total, 1):.1f} %)")
+
+
+def _read(copy: Path) -> dict[Path, str]:
+    files = {}
+    for path in sorted(copy.rglob("*.py")):
+        text = path.read_text("utf-8", "replace")
+        if re.search(r"\bwarp\b", text):
+            files[path] = text
+    return files
+
+
+def _round(originals: dict[Path, str], maker: Maker, package: Package, number: int) -> dict[Path, Mutant]:
+    """The mutant of that number of each file that has so many."""
+    mutants = {}
+    for path, text in originals.items():
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            continue
+        some = list(maker(text, tree, package))[number : number + 1]
+        for mutant in some:
+            ast.parse(mutant.text)
+            mutants[path] = mutant
+    return mutants
+
+
+def _hit(mutant: Mutant, path: Path, findings: tuple[Finding, ...]) -> Finding | None:
+    for finding in findings:
+        if finding.path != str(path) or finding.rule not in mutant.rules:
+            continue
+        if mutant.line == 0 or abs(finding.line - mutant.line) <= 1:
+            return finding
+    return None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
