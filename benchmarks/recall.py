@@ -1,6 +1,6 @@
 """Recall: known faults put into copies of real packages, and how many of them ``warpfix scan`` finds.
 
-    python benchmarks/recall.py [--mutants N] [--missed] PACKAGE_FOLDER...
+    python benchmarks/recall.py [--rounds N] [--missed] PACKAGE_FOLDER...
 
 Each folder (an installed ``newton``, ``mujoco_warp``, ``warp/examples``) is copied; one fault is put into every file
 that can take one, and the copy is scanned once for each kind of fault and round. The kinds:
