@@ -173,9 +173,10 @@ def overloads(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]
     calls: dict[str, list[ast.stmt]] = collections.defaultdict(list)
     for node in tree.body:
         value = getattr(node, "value", None)
-        if isinstance(node, (ast.Expr, ast.Assign)) and isinstance(value, ast.Call):
-            if ast.unparse(value.func) in ("wp.overload", "warp.overload"):
-                calls[ast.unparse(value.args[0])].append(node)
+        if not isinstance(node, (ast.Expr, ast.Assign)) or not isinstance(value, ast.Call):
+            continue
+        if ast.unparse(value.func) in ("wp.overload", "warp.overload"):
+            calls[ast.unparse(value.args[0])].append(node)
     for name, nodes in calls.items():
         if any(isinstance(node, ast.Assign) for node in nodes):
             continue
