@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from warpfix.codemods.memoise import Memoise
-from warpfix.findings import Applicability, Finding, Fix
-from warpfix.hoisting import hoister_for
+from warpfix.findings import Applicability, Finding, Fix, KernelRename
+from warpfix.hoisting import hoister_for, kernel_key
 from warpfix.index.build import CallSite, ProjectIndex
 from warpfix.index.constructs import call_argument, parameter_default, value_of
 from warpfix.index.model import Construct, FileIndex, Role
@@ -336,6 +336,7 @@ def _finding(
             applicability=Applicability.ASK if public else Applicability.MEASURED,
             summary=f"memoise `{factory.name}` with `functools.cache`: equal arguments give the kernel that is there",
             edits={file.path: (Memoise(factory.lineno, factory.name),)},
+            renames=tuple(_stays(file, construct) for construct in kernels),
             proved=(
                 f"`{factory.name}` does nothing but make the kernel; all arguments in the project are hashable, of one "
                 "type each and compared by value; no Warp option is set in between"
@@ -365,6 +366,12 @@ def _finding(
             "made_at": [file.path, head(file, kernels[0].node)["line"], kernels[0].node.lineno],
         },
     )
+
+
+def _stays(file: FileIndex, construct: Construct) -> KernelRename:
+    """The kernel that a fix is about; neither its definition nor its key moves."""
+    key = kernel_key(construct.qualname)
+    return KernelRename(file.path, construct.qualname, construct.qualname, key, key)
 
 
 def _check_factory(
