@@ -106,6 +106,15 @@ class Load:
         return self.end - self.start
 
     @property
+    def machine_code(self) -> dict[str, str]:
+        """Kernel entry (``scale_cuda_kernel_forward``, without Warp's hash) to the digest of its machine code."""
+        return {
+            f"{kernel.definition.key}_cuda_kernel_{part}": digest
+            for kernel in self.kernels
+            for part, digest in kernel.machine_code.items()
+        }
+
+    @property
     def identity(self) -> tuple[str, str, str, int]:
         """(module name, hash, target, block_dim), as in the documentation's vocabulary."""
         return (self.module, self.hash, self.target, self.block_dim)

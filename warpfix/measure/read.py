@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from warpfix.measure import causes
-from warpfix.measure.code import digests
+from warpfix.measure.code import digests, machine_digests
 from warpfix.measure.profile import (
     BuiltKernel,
     Cause,
@@ -159,10 +159,12 @@ def _loads(events: list[Event], inherited: list[Event]) -> list[Load]:
 
 def _load(event: Event, cause: Cause, outcome: str) -> Load:
     codes = digests(event.get("code") or ())
+    machine = machine_digests(event.get("code") or ())
     kernels = []
     for data in event.get("kernels", ()):
-        entry = codes.get((str(data.get("key", "")), str(data.get("hash", ""))[:8]))
-        entry = entry or codes.get((str(data.get("key", "")), ""))
+        key = str(data.get("key", ""))
+        names = ((key, str(data.get("hash", ""))[:8]), (key, ""))
+        entry = next((codes[name] for name in names if name in codes), None)
         kernels.append(
             BuiltKernel(
                 definition=_definition(data),
@@ -170,6 +172,7 @@ def _load(event: Event, cause: Cause, outcome: str) -> Load:
                 options=dict(data.get("options", {})),
                 forward_code=entry.forward if entry else "",
                 backward_code=entry.backward if entry else "",
+                machine_code=dict(next((machine[name] for name in names if name in machine), {})),
                 ingredients=_ingredients(data),
             )
         )

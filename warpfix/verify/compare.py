@@ -58,12 +58,21 @@ def real(path: str) -> str:
 _FAILS = ("exit status was", "the Warp module")
 
 
-# What a launch is, without the code behind it; what is behind it: options, and digests of its code.
+_SAME_CODE = frozenset(
+    ("use_precompiled_headers", "lineinfo", "line_directives", "compile_time_trace", "cuda_output", "cache_kernels")
+)
+"""Options that decide how code is made, or what is noted beside it, and not what it is."""
+_LAUNCH, _OPTIONS, _CODE, _TEXT = range(4)
+
+
+# What a launch is, without the code behind it; what is behind it: options, and digests of its code. ``code`` is what
+# the verdict rests on (machine code for CUDA, where it is known), ``text`` the generated code.
 @dataclass(frozen=True)
 class _Facets:
     launch: Token
     options: Token
     code: Token
+    text: Token
 
 
 def compare(
@@ -101,18 +110,22 @@ class _Comparison:
         self.words: list[Token] = []
         self.by_kernel = False
         self.known_code: dict[Token, BuiltKernel] = {}
-        self.remember_code([*before, *after])
+        self.remember_code(before, True)
+        self.remember_code(after, False)
+        self.by_machine = self.every_binary_read()
         self.traces_before = [self.trace(run, rename=True) for run in before]
         self.traces_after = [self.trace(run, rename=False) for run in after]
 
     # Reading runs.
 
-    def remember_code(self, runs: Iterable[Run]) -> None:
-        """A load from the cache generates nothing: its code is that of the build with the same hash."""
+    def remember_code(self, runs: Iterable[Run], rename: bool) -> None:
+        """A load from the cache generates nothing: its code is that of the build with the same hash on its side."""
         for load in (load for run in runs for load in run.loads):
             for kernel in load.kernels:
-                if kernel.forward_code:
-                    self.known_code[_code_key(load, kernel)] = kernel
+                key = (rename, _code_key(load, kernel))
+                known = self.known_code.get(key)
+                if kernel.forward_code and (known is None or not known.machine_code):
+                    self.known_code[key] = kernel
 
     def trace(self, run: Run, rename: bool) -> list[_Trace]:
         traces = []
@@ -120,10 +133,11 @@ class _Comparison:
             if process.launches.total == 0 and not process.loads:
                 continue
             loads = {load.id: load for load in process.loads}
-            facets: dict[int, tuple[int, int, int]] = {}
+            facets: dict[int, tuple[int, ...]] = {}
             for signature in process.launches.signatures:
                 made = self.facets(signature, loads.get(signature.load), rename)
-                facets[signature.id] = (self.intern(made.launch), self.intern(made.options), self.intern(made.code))
+                tokens = (made.launch, made.options, made.code, made.text)
+                facets[signature.id] = tuple(map(self.intern, tokens))
             traces.append(_Trace(_command_key(process), process, facets))
         return traces
 
@@ -147,20 +161,20 @@ class _Comparison:
             signature.adjoint,
             signature.kind,
         )
-        built = self.built(signature, load)
+        built = self.built(signature, load, rename)
         if load is None or built is None:
-            return _Facets(launch, (instance, None), (instance, None))
+            return _Facets(launch, (instance, None), (instance, None), (instance, None))
         options = {**load.options, **built.options}
         kept = tuple(sorted((k, _plain(v)) for k, v in options.items() if k not in self.expected.options))
-        code: tuple[str, ...] | None = (built.forward_code, built.backward_code)
-        if "enable_backward" in self.expected.options and not signature.adjoint:
-            code = (built.forward_code,)
-        if not built.forward_code:
-            code = None
-        machine = tuple(sorted(built.machine_code.items()))
-        return _Facets(launch, (instance, kept), (instance, code if code is None else (*code, machine)))
+        only_forward = "enable_backward" in self.expected.options and not signature.adjoint
+        text = _parts(built.forward_code, built.backward_code, only_forward)
+        code = text
+        if load.target != "cpu" and self.by_machine:
+            machine = built.machine_code
+            code = _parts(machine.get("forward", ""), machine.get("backward", ""), only_forward)
+        return _Facets(launch, (instance, kept), (instance, code), (instance, text))
 
-    def built(self, signature: LaunchSignature, load: Load | None) -> BuiltKernel | None:
+    def built(self, signature: LaunchSignature, load: Load | None, rename: bool) -> BuiltKernel | None:
         """The kernel of this launch inside the load that it ran from."""
         if load is None:
             return None
@@ -173,7 +187,22 @@ class _Comparison:
         found = [kernel for kernel in same if kernel.overload == signature.overload] or same
         if not found:
             return None
-        return found[-1] if found[-1].forward_code else self.known_code.get(_code_key(load, found[-1]), found[-1])
+        one = found[-1]
+        if one.forward_code and (load.target == "cpu" or one.machine_code):
+            return one
+        return self.known_code.get((rename, _code_key(load, one)), one)
+
+    def every_binary_read(self) -> bool:
+        """Whether the machine code of every launched CUDA kernel is known on both sides."""
+        for rename, run in [*((True, run) for run in self.before), *((False, run) for run in self.after)]:
+            for process in run.processes:
+                loads = {load.id: load for load in process.loads}
+                for signature in process.launches.signatures:
+                    load = loads.get(signature.load)
+                    built = self.built(signature, load, rename)
+                    if load and built and load.target != "cpu" and not built.machine_code.get("forward"):
+                        return False
+        return True
 
     def definition(self, kernel: KernelDef, rename: bool) -> tuple[str, str]:
         path = real(kernel.path)
@@ -196,21 +225,23 @@ class _Comparison:
 
     def launches(self) -> Check:
         count = sum(trace.process.launches.total for trace in self.traces_before[0])
-        return self.facet("launches", 0, f"{count:,} launches equal")
+        return self.facet("launches", _LAUNCH, f"{count:,} launches equal")
 
     def options(self) -> Check:
         but = f" but for {', '.join(sorted(self.expected.options))}" if self.expected.options else ""
-        return self.facet("options", 1, f"resolved options equal behind each launch{but}")
+        return self.facet("options", _OPTIONS, f"resolved options equal behind each launch{but}")
 
     def code(self) -> Check:
         missing = self.missing_code()
         if missing:
             return Check("code", Outcome.UNVERIFIED, missing)
-        check = self.facet("code", 2, self.code_words())
-        if check.outcome is Outcome.BROKEN and self.expected.options - {"enable_backward"}:
-            names = ", ".join(sorted(self.expected.options))
-            message = f"{check.message}; the change is about {names}, and how that changes code can't be checked"
-            return Check("code", Outcome.UNVERIFIED, message, check.form)
+        check = self.facet("code", _CODE, self.code_words())
+        free = self.expected.options - {"enable_backward"} - _SAME_CODE
+        if check.outcome is Outcome.BROKEN and free:
+            names = ", ".join(sorted(free))
+            kernels = ", ".join(_kernel_words(instance) for instance in self.differing(_CODE)) or check.message
+            message = f"the change is about {names}, and how that changes code can't be checked; it is another in"
+            return Check("code", Outcome.UNVERIFIED, f"{message} {kernels}", check.form)
         if check.outcome is Outcome.HELD and "enable_backward" in self.expected.options:
             extra = self.backward_kept()
             if extra:
@@ -219,19 +250,47 @@ class _Comparison:
 
     def code_words(self) -> str:
         traces = [trace for run in self.traces_before for trace in run]
-        kernels = {self.pair(trace.facets[number][2])[0] for trace in traces for number in trace.used()}
+        kernels = {self.pair(trace.facets[number][_CODE])[0] for trace in traces for number in trace.used()}
         parts = "forward code" if "enable_backward" in self.expected.options else "forward and backward code"
-        machine = any(kernel.machine_code for run in self.before for load in run.loads for kernel in load.kernels)
-        kind = "generated and machine code" if machine else "generated code"
         count = "1 launched kernel" if len(kernels) == 1 else f"{len(kernels)} launched kernels"
-        return f"{parts} of {count} equal ({kind}, normalised)"
+        words = f"{parts} of {count} equal"
+        targets = self.launched_targets()
+        if targets <= {"cpu"}:
+            return f"{words} (generated code, normalised)"
+        if not self.by_machine:
+            return f"{words} (generated code, normalised; machine code could not be read on both sides)"
+        words += " (machine code, bit for bit)" if "cpu" not in targets else ""
+        words += " (machine code, bit for bit, for CUDA; generated code for the CPU)" if "cpu" in targets else ""
+        others = self.differing(_TEXT)
+        if others:
+            names = ", ".join(_kernel_words(instance) for instance in others)
+            words += f"; the generated code of {names} is another, and compiles to the same: machine code decides"
+        return words
+
+    def launched_targets(self) -> set[str]:
+        """The targets of the loads that the baseline's launches ran from."""
+        found = set()
+        for process in (process for run in self.before for process in run.processes):
+            targets = {load.id: load.target for load in process.loads}
+            launches = process.launches
+            found |= {targets[s.load] for s in launches.signatures if s.load in targets and launches.counts.get(s.id)}
+        return found
+
+    def differing(self, facet: int) -> list[tuple[str, ...]]:
+        """The kernels launched on both sides that differ, without order and count."""
+        old = [self.by_instance(facet, traces) for traces in self.traces_before]
+        new = [self.by_instance(facet, traces) for traces in self.traces_after]
+        stable = [kernel for kernel in old[0] if all(some.get(kernel) == old[0][kernel] for some in old)]
+        return sorted(
+            kernel for kernel in stable if any(some.get(kernel, old[0][kernel]) != old[0][kernel] for some in new)
+        )
 
     def missing_code(self) -> str:
         for arm, traces in (("before", self.traces_before), ("after", self.traces_after)):
             for trace_list in traces:
                 for trace in trace_list:
                     for number in trace.used():
-                        instance, code = self.pair(trace.facets[number][2])
+                        instance, code = self.pair(trace.facets[number][_CODE])
                         if code is None and trace.kind(number) != "capture_launch":
                             return f"the generated code of {_kernel_words(instance)} could not be read {arm}"
         return ""
@@ -249,12 +308,15 @@ class _Comparison:
         for trace in (trace for run in traces for trace in run):
             loads = {load.id: load for load in trace.process.loads}
             for signature in trace.process.launches.signatures:
-                built = self.built(signature, loads.get(signature.load))
-                if built is not None:
+                load = loads.get(signature.load)
+                built = self.built(signature, load, rename)
+                if load is not None and built is not None:
                     instance = (*self.definition(signature.kernel, rename), signature.overload)
                     codes = result.setdefault(instance, set())
-                    if built.backward_code:
-                        codes.add(built.backward_code)
+                    machine = load.target != "cpu" and self.by_machine
+                    code = built.machine_code.get("backward", "") if machine else built.backward_code
+                    if code:
+                        codes.add(code)
         return result
 
     def facet(self, invariant: str, facet: int, held: str) -> Check:
@@ -381,8 +443,14 @@ class _Comparison:
             if was != now:
                 if not now or not was:
                     return f"{kernel} has {'lost' if not now else 'got'} its {part} code"
-                return f"{part} code of {kernel} is another (a constant, a statement or a called function changed)"
-        return f"machine code of {kernel} is another"
+                return f"{part} code of {kernel} is another ({self.why(new_instance)})"
+        return f"code of {kernel} is another"
+
+    def why(self, instance: tuple[str, ...]) -> str:
+        """What changed, as far as the generated code tells."""
+        if self.by_machine and self.launched_targets() - {"cpu"} and instance not in self.differing(_TEXT):
+            return "its machine code, although the generated code is equal: what compiles or links it changed"
+        return "a constant, a statement or a called function changed"
 
     # Program, text, probe.
 
@@ -484,7 +552,7 @@ class _Trace:
 
     key: tuple[str, ...]
     process: ProcessRun
-    facets: Mapping[int, tuple[int, int, int]]
+    facets: Mapping[int, tuple[int, ...]]
 
     def order(self, facet: int) -> list[int]:
         return [self.facets[number][facet] for number in self.process.launches.sequence]
@@ -556,6 +624,13 @@ def _command_key(process: ProcessRun) -> tuple[str, ...]:
 
 def _code_key(load: Load, kernel: BuiltKernel) -> Token:
     return (load.hash, load.target, load.block_dim, kernel.definition, kernel.overload)
+
+
+def _parts(forward: str, backward: str, only_forward: bool) -> tuple[str, ...] | None:
+    """The digests that a launch rests on; None where the code is not known."""
+    if not forward:
+        return None
+    return (forward,) if only_forward else (forward, backward)
 
 
 def _plain(value: Any) -> str:
