@@ -9,6 +9,9 @@ from dataclasses import dataclass
 NOISE_SHARE = 0.01
 """Differences below one per cent are never taken for an effect."""
 
+TIME_SAMPLES = 3
+"""Below so many samples of each version a difference of time is no evidence: two agree by chance."""
+
 
 @dataclass(frozen=True)
 class Summary:

@@ -27,10 +27,13 @@ def render(profile: Profile, *, modules: int = _MODULES_SHOWN) -> str:
         profile: What was measured.
         modules: How many Warp modules to list; the rest is summed up in one line.
     """
+    from warpfix.measure.emulated import emulated_lines
+
     lines = _head(profile)
     cold = profile.cold[0] if profile.cold else None
     if cold is None:
         return "\n".join([*lines, "Nothing was run."]) + "\n"
+    lines += emulated_lines(profile, cold)
     lines += _totals(profile)
     lines += ["", *_verdict(profile, cold)]
     lines += _modules(profile, cold, modules)
@@ -67,6 +70,11 @@ def short_name(name: str, width: int = 60) -> str:
     return f"{name[: width // 2]}...{name[3 - width // 2 :]}"
 
 
+def headline(profile: Profile) -> str:
+    """Whether compilation is what makes the program slow to start, in a sentence or two."""
+    return " ".join(_verdict(profile, profile.cold[0])) if profile.cold else "Nothing was run."
+
+
 def wrap(text: str, indent: str, first: str | None = None) -> list[str]:
     """Text as indented lines; ``first`` is the indentation of the first one, where it is another."""
     return textwrap.wrap(
@@ -83,10 +91,11 @@ def place(profile: Profile, line: SourceLine | None) -> str:
     """``path:line``, the path relative to the command's folder or to site-packages."""
     if line is None:
         return "an unknown line"
-    return f"{_short(profile, line.path)}:{line.line}"
+    return f"{short_path(profile, line.path)}:{line.line}"
 
 
-def _short(profile: Profile, path: str) -> str:
+def short_path(profile: Profile, path: str) -> str:
+    """A path relative to the command's folder, or to site-packages, or as it is."""
     if Path(path).is_absolute():
         relative = os.path.relpath(path, profile.cwd)
         if not relative.startswith(".."):
@@ -132,7 +141,7 @@ def _totals(profile: Profile) -> list[str]:
         ]
         middle = [summarise(samples).median for samples in values]
         if max(middle) >= 0.5:
-            lines.append(row(f"  {_PHASE_WORDS[phase]}", *(seconds(value) for value in middle)))
+            lines.append(row(f"  {PHASE_WORDS[phase]}", *(seconds(value) for value in middle)))
     last = [runs[0] if runs else None for runs in (cold, warm)]
     lines.append(row("builds", *(str(len(run.builds)) if run else "-" for run in last)))
     lines.append(row("identities", *(str(len({load.identity for load in run.loads})) if run else "-" for run in last)))
@@ -141,13 +150,14 @@ def _totals(profile: Profile) -> list[str]:
     return lines
 
 
-_PHASE_WORDS = {
+PHASE_WORDS = {
     "hash": "hashing",
     "codegen": "code generation",
     "native": "native compiler",
     "link": "device-code link",
     "load": "loading",
 }
+"""The phases of a load in words."""
 
 
 def _source(run: Run) -> int:
@@ -256,7 +266,8 @@ def _warm(profile: Profile) -> list[str]:
     return lines + wrap(text, "  ")
 
 
-def _late_options(profile: Profile, run: Run) -> list[str]:
+def late_options(profile: Profile, run: Run) -> list[tuple[str, str]]:
+    """Writes of options that came too late, reached nothing or are unknown: (what is to be said, ``path:line``)."""
     words = {
         "none": "reached nothing: too late for",
         "unknown-option": "is no option that Warp knows",
@@ -273,9 +284,7 @@ def _late_options(profile: Profile, run: Run) -> list[str]:
                 key = (write.option, write.effect, place(profile, write.line))
                 known = seen.get(key)
                 seen[key] = (write, (known[1] if known else 0) + 1)
-    if not seen:
-        return []
-    lines = ["", "Options"]
+    found = []
     for (option, effect, where), (write, times) in seen.items():
         target = "wp.config." if write.via == "config" else ""
         text = f"{target}{option} = {write.new!r} {words[effect]}"
@@ -285,22 +294,39 @@ def _late_options(profile: Profile, run: Run) -> list[str]:
             text = f"{option} = {write.new!r} reached nothing: no kernel that was loaded is in module {write.module}"
         if times > 1:
             text += f" ({times} x)"
+        found.append((text, where))
+    return found
+
+
+def _late_options(profile: Profile, run: Run) -> list[str]:
+    found = late_options(profile, run)
+    lines = ["", "Options"] if found else []
+    for text, where in found:
         lines += wrap(text, "  ") + wrap(f"at {where}", "    ")
     return lines
 
 
-def _remade(profile: Profile, run: Run) -> list[str]:
+def remade(profile: Profile, run: Run) -> list[tuple[int, str]]:
+    """Kernels made ten times or more: (how often, ``path:line`` of the ``def``), the five most frequent."""
     counts: dict[str, int] = defaultdict(int)
     for process in run.processes:
         for site, number in process.kernel_definitions.items():
             counts[site] += number
     many = sorted(((number, site) for site, number in counts.items() if number >= 10), reverse=True)[:5]
-    if not many:
-        return []
-    lines = ["", "Kernels made again and again (each makes Warp hash their module again)"]
+    found = []
     for number, site in many:
         path, _, line = site.rpartition(":")
-        lines += wrap(f"{number} x  {_short(profile, path)}:{line}", "         ", "  ")
+        found.append((number, f"{short_path(profile, path)}:{line}"))
+    return found
+
+
+def _remade(profile: Profile, run: Run) -> list[str]:
+    found = remade(profile, run)
+    if not found:
+        return []
+    lines = ["", "Kernels made again and again (each makes Warp hash their module again)"]
+    for number, where in found:
+        lines += wrap(f"{number} x  {where}", "         ", "  ")
     return lines
 
 

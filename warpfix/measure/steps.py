@@ -1,0 +1,83 @@
+"""What to do next: at most a few steps, each with its reason in numbers and the command to type."""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from dataclasses import dataclass
+
+from warpfix.measure.privacy import mask_arguments
+from warpfix.measure.profile import Profile, Run
+from warpfix.measure.report import compile_elapsed
+from warpfix.measure.stats import TIME_SAMPLES
+from warpfix.measure.text import BOTTLENECK_SHARE, count, seconds
+
+SHOWN = 3
+_MANY_MODULES = 3
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do."""
+
+    title: str
+    why: str
+    command: str
+    """As typed in the folder of the measured command; empty where there is nothing to type."""
+
+
+def next_steps(profile: Profile, shown: int = SHOWN) -> list[Step]:
+    """What pays most, first. Nothing but what the measurement shows is proposed."""
+    cold = profile.cold[0] if profile.cold else None
+    if cold is None or not cold.loads:
+        return []
+    typed = shlex.join(mask_arguments(profile.command))
+    steps: list[Step] = []
+    elapsed = min(compile_elapsed(cold), cold.wall * 1e3)
+    idle = cold.wall and elapsed / (cold.wall * 1e3) < BOTTLENECK_SHARE
+    warm = profile.warm[0].builds if profile.warm else []
+    if idle and not warm:
+        share = f"{seconds(elapsed)} of {seconds(cold.wall * 1e3)}"
+        steps.append(Step("Look elsewhere first", f"Compilation takes only {share} of the cold run.", ""))
+    if warm:
+        took = seconds(sum(load.milliseconds for load in warm))
+        why = f"The second run builds {count(len(warm), 'module')} again ({took}): what the first left is not used."
+        steps.append(Step("Find what loses the cache", why, "warpfix scan"))
+    mend = _mendable(cold)
+    if mend:
+        steps.append(Step("Mend what is built too often", mend, f"warpfix apply --verify -- {typed}"))
+    adjoint = _unused_adjoints(cold)
+    if adjoint and not idle:
+        command = f"warpfix apply --verify --select WF701 -- {typed}"
+        steps.append(Step("Leave out adjoint code that nothing runs", adjoint, command))
+    if len(profile.cold) < TIME_SAMPLES:
+        why = f"{count(len(profile.cold), 'cold run')} can't tell a change of time from noise; counts are exact."
+        command = f"warpfix measure --samples {TIME_SAMPLES} -o before.json -- {typed}"
+        steps.append(Step("Measure with samples before you change something", why, command))
+    why = f"A later change that adds to the {count(len(cold.builds), 'build')} then fails in CI, with its line."
+    steps.append(Step("Keep it as it is", why, f"warpfix budget write -- {typed}"))
+    return steps[:shown]
+
+
+def _mendable(run: Run) -> str:
+    said = []
+    again = run.rebuilds
+    if again:
+        took = seconds(sum(load.milliseconds for load in again))
+        said.append(f"{count(len(again), 'build')} of {len(run.builds)} repeat a module that was built before ({took})")
+    kernels: dict[str, set[str]] = defaultdict(set)
+    for load in run.builds:
+        kernels[load.module] |= {kernel.definition.qualname for kernel in load.kernels}
+    alone = [name for name, names in kernels.items() if len(names) == 1]
+    if len(alone) >= _MANY_MODULES:
+        said.append(f"{count(len(alone), 'module')} hold one kernel each")
+    return "; ".join(said) + "." if said else ""
+
+
+def _unused_adjoints(run: Run) -> str:
+    if any(signature.adjoint for process in run.processes for signature in process.launches.signatures):
+        return ""
+    built = {kernel.definition for load in run.builds for kernel in load.kernels if kernel.backward_code}
+    if not built:
+        return ""
+    return f"{count(len(built), 'kernel')} were built with an adjoint, and no launch of this command ran one."
