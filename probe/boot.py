@@ -22,6 +22,7 @@ class Probe:
         self.log = log
         self.printed = 0
         self.context = None  # type: Any
+        self.target = None  # type: Any
         self.config_module = None  # type: Any
         self.ended = False
         self.leave = os._exit
@@ -69,6 +70,15 @@ class Probe:
         self.sequence.flush()
         if self.imports is not None:
             self.imports.settle(time.perf_counter())
+        if self.target is not None:
+            self.target.flush()
+
+    def refuse(self, text):
+        # type: (str) -> None
+        """What was asked for can't be measured in this process: say why, and end the program before it runs."""
+        self.log.event("refused", text=text)
+        self.end("refused")
+        self.leave(2)
 
     def before_exec(self):
         # type: () -> None
@@ -89,6 +99,8 @@ class Probe:
         if self.imports is not None:
             # What was being imported is the parent's.
             self.imports.open = []
+        if self.target is not None:
+            self.target.deviations.forget()
         self.start_event()
 
 

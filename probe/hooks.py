@@ -28,6 +28,15 @@ def install(context, probe):
     codegen = sys.modules.get(prefix + ".codegen")
     probe.context = context
     probe.config_module = config
+    target = None
+    if probe.config.get("target"):
+        from .cuda import install as cuda
+
+        # Before all other hooks: what only serves execution must pass none of them.
+        try:
+            target = probe.target = cuda.prepare(context, build, codegen, config, probe)
+        except Exception as error:
+            probe.refuse("--target can't be set up: %s: %s" % (type(error).__name__, error))
     probe.log.event("warp", version=str(getattr(config, "version", "?")), context=context.__name__, package=package)
     for name, put, given in (
         ("caches", caches.install, (build, probe.caches)),
@@ -42,4 +51,6 @@ def install(context, probe):
             put(*given)
         except Exception as error:
             probe.log.fault("hook " + name, error)
+    if target is not None:
+        cuda.finish(target)
     return True

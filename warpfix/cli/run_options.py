@@ -21,7 +21,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _END = "as a success"
 
 _RUN = (
-    click.option("--target", default="native", show_default=True, help="What to compile for: the devices Warp finds."),
+    click.option(
+        "--target",
+        default="native",
+        show_default=True,
+        help="The devices Warp finds, or sm_NN: CUDA with no GPU (docs/target.md).",
+    ),
     click.option(
         "--timeout", type=click.FloatRange(0, min_open=True), default=600.0, show_default=True, help="Seconds."
     ),
@@ -68,7 +73,9 @@ def _apply(options: Sequence[Callable[[Any], Any]], function: Function) -> Funct
 def run_settings(values: dict[str, Any]) -> RunSettings:
     """Take the values of ``run_options`` out of a command's keyword arguments."""
     from warpfix.measure.run import RunSettings
+    from warpfix.measure.target import parse_target
 
+    values["target"] = parse_target(values["target"])
     stops = ("stop_after_launches", "stop_after_seconds", "stop_when_idle")
     names = ("target", "timeout", *stops, "prepare", "cleanup", "expect_status", "show_output")
     return RunSettings(**{name: values.pop(name) for name in names}, stdin=piped_stdin())
@@ -90,9 +97,6 @@ def verify_settings(values: dict[str, Any], command: Sequence[str]) -> VerifyOpt
             raise WarpfixError(f"can't read --command {text!r}: {error}") from error
     if not commands or not all(commands):
         raise WarpfixError("no command to run: put it after --, as in: -- python -m app")
-    if values["target"] != "native":
-        # Said before the first run, as `measure` does.
-        raise WarpfixError(f"--target {values['target']} is not supported yet: only native, the devices Warp finds, is")
     return VerifyOptions(
         commands=tuple(commands),
         samples=values.pop("samples"),

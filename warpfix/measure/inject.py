@@ -45,6 +45,7 @@ def inject(
     environment: Mapping[str, str],
     overlay: Mapping[str, bytes] | None,
     stop_after_launches: int | None,
+    target: str = "native",
 ) -> Injection:
     """Write the injected folder below ``workspace``. All folders are private (0700)."""
     folder, logs, code = workspace / "inject", workspace / "logs", workspace / "code"
@@ -53,9 +54,10 @@ def inject(
     source = Path(warpfix.probe.__file__).parent
     package = folder / "_warpfix_probe"
     package.mkdir(mode=0o700, exist_ok=True)
-    for file in source.glob("*.py"):
-        target = folder / file.name if file.name == "sitecustomize.py" else package / file.name
-        shutil.copyfile(file, target)
+    for file in source.rglob("*.py"):
+        place = folder / file.name if file.name == "sitecustomize.py" else package / file.relative_to(source)
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        shutil.copyfile(file, place)
     served: dict[str, str] = {}
     for number, (path_text, content) in enumerate(sorted((overlay or {}).items())):
         stored = folder / "overlay" / str(number)
@@ -66,6 +68,9 @@ def inject(
         "WARP_CACHE_PATH": str(_private(caches, environment.get("WARP_CACHE_PATH"))),
         "CUDA_CACHE_PATH": str(caches / "cuda"),
     }
+    if target != "native":
+        # The emulated device is the only one: a real one must not be seen by other libraries of the program either.
+        kept["CUDA_VISIBLE_DEVICES"] = "-1"
     config = {
         "logs": str(logs),
         "code": str(code),
@@ -73,6 +78,7 @@ def inject(
         "overlay": served,
         "stop_after_launches": stop_after_launches,
         "keep": kept,
+        "target": None if target == "native" else target,
     }
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return Injection(folder, logs, code, kept)

@@ -192,6 +192,33 @@ class Span:
 
 
 @dataclass(frozen=True)
+class Twin:
+    """The CPU build of a CUDA module that executed its launches under ``--target``. No build of the program's."""
+
+    module: str
+    hash: str
+    """The hash of the CUDA module that it stands for."""
+    block_dim: int
+    """1, or the module's own where its kernels need all threads of a block at once."""
+    outcome: str
+    """``compiled``, ``cached`` or ``failed``."""
+    milliseconds: float
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """Something in which the emulated device was not the real one; the kinds are listed in docs/target.md."""
+
+    kind: str
+    what: str
+    """The kernel, or the entry point of Warp's library."""
+    count: int
+    line: SourceLine | None = None
+    """The first line that met it."""
+
+
+@dataclass(frozen=True)
 class ProcessRun:
     """What one process of the command did. A process in which Warp was never imported has ``warp_version`` None."""
 
@@ -215,7 +242,16 @@ class ProcessRun:
     """Absolute path of each file executed from the overlay, to the SHA-256 of the bytes that ran."""
     warp_output_lines: tuple[str, ...] = ()
     """Lines that Warp itself printed to stdout, so that the program's own output can be told apart."""
-    deviations: tuple[str, ...] = ()
+    twins: tuple[Twin, ...] = ()
+    """Under ``--target``: what was built for the CPU to execute the launches, apart from the loads."""
+    deviations: tuple[Deviation, ...] = ()
+    """Under ``--target``: where the emulated device was not the real one."""
+    deviated_launches: int = 0
+    """How many launches ran under at least one deviation."""
+    hidden_devices: int = 0
+    """How many real devices the process was kept from seeing."""
+    refused: str = ""
+    """Why the target can't be emulated in this process, in one line."""
     errors: tuple[str, ...] = ()
     """Faults of the probe itself, recorded and never raised into the program."""
     spans: tuple[Span, ...] = ()

@@ -17,6 +17,7 @@ from warpfix.measure.code import digests, machine_digests
 from warpfix.measure.profile import (
     BuiltKernel,
     Cause,
+    Deviation,
     KernelDef,
     LaunchLog,
     LaunchSignature,
@@ -24,6 +25,7 @@ from warpfix.measure.profile import (
     ProcessRun,
     SourceLine,
     Span,
+    Twin,
 )
 from warpfix.probe.sequence import ID_MASK, THREAD_SHIFT
 
@@ -98,6 +100,11 @@ def _process(name: str, files: Mapping[str, list[Event]], logs: Path, stopped_by
         kernel_definitions=dict(constructions),
         overlaid={str(event["path"]): str(event["sha256"]) for event in events if event["e"] == "overlaid"},
         warp_output_lines=tuple(_output_lines(events)),
+        twins=tuple(_twin(event) for event in events if event["e"] == "twin"),
+        deviations=tuple(_deviations(events)),
+        deviated_launches=max((int(event["launches"]) for event in events if event["e"] == "deviated"), default=0),
+        hidden_devices=max((int(event["hidden"]) for event in events if event["e"] == "target"), default=0),
+        refused=next((str(event["text"]) for event in events if event["e"] == "refused"), ""),
         errors=tuple(faults),
         spans=tuple(_spans(events)),
     )
@@ -119,6 +126,28 @@ def _spans(events: Iterable[Event]) -> list[Span]:
             name = str((event.get("kernel") or {}).get("key") or event.get("kind", ""))
             found.append(Span("launch", name, at, at))
     return sorted(found, key=lambda span: (span.start, span.depth))
+
+
+def _twin(event: Event) -> Twin:
+    return Twin(
+        module=str(event["module"]),
+        hash=str(event["hash"]),
+        block_dim=int(event["block_dim"]),
+        outcome=str(event["outcome"]),
+        milliseconds=float(event["ms"]),
+        error=str(event.get("error", "")),
+    )
+
+
+def _deviations(events: Iterable[Event]) -> list[Deviation]:
+    found: dict[tuple[str, str], Deviation] = {}
+    for event in events:
+        if event["e"] == "deviation":
+            key = (str(event["kind"]), str(event["what"]))
+            known = found.get(key)
+            line = known.line if known else source_line(event.get("line"))
+            found[key] = Deviation(*key, int(event["count"]), line)
+    return list(found.values())
 
 
 def _output_lines(events: Iterable[Event]) -> list[str]:

@@ -23,6 +23,7 @@ from warpfix.measure.profile import (
     SCHEMA_VERSION,
     BuiltKernel,
     Cause,
+    Deviation,
     KernelDef,
     LaunchLog,
     LaunchSignature,
@@ -32,6 +33,7 @@ from warpfix.measure.profile import (
     Profile,
     Run,
     SourceLine,
+    Twin,
     Span,
 )
 from warpfix.measure.stats import summarise
@@ -221,9 +223,13 @@ def _run_from_dict(data: Mapping[str, Any]) -> Run:
 
 def _process_from_dict(data: Mapping[str, Any]) -> ProcessRun:
     values = dict(data)
-    for name in ("argv", "warp_output_lines", "deviations", "errors"):
+    for name in ("argv", "warp_output_lines", "errors"):
         values[name] = tuple(values.get(name, ()))
     values["loads"] = tuple(_load_from_dict(load) for load in data["loads"])
+    values["twins"] = tuple(Twin(**twin) for twin in data.get("twins", ()))
+    values["deviations"] = tuple(
+        Deviation(**{**deviation, "line": _line(deviation["line"])}) for deviation in data.get("deviations", ())
+    )
     launches = data["launches"]
     values["launches"] = LaunchLog(
         total=launches["total"],

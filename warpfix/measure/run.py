@@ -19,6 +19,7 @@ from typing import IO
 
 from warpfix._version import __version__
 from warpfix.errors import WarpfixError
+from warpfix.measure.causes import explain_warm
 from warpfix.measure.inject import Injection, inject
 from warpfix.measure.profile import Profile, Run
 from warpfix.measure.read import Watch, read_processes
@@ -88,6 +89,7 @@ def run_command(
             environment=os.environ,
             overlay=overlay,
             stop_after_launches=settings.stop_after_launches,
+            target=settings.target,
         )
     except OSError as error:
         reason = error.strerror or str(error)
@@ -102,13 +104,17 @@ def run_command(
     unstarted = last_lines(injection.folder / "boot-errors.txt", 1)
     if unstarted:
         raise WarpfixError(f"the probe could not start in process {unstarted[0]}")
+    processes = tuple(read_processes(injection.logs, stopped))
+    for process in processes:
+        if process.refused:
+            raise WarpfixError(process.refused)
     return Run(
         state=state,
         exit_status=status,
         wall=wall,
         stdout_path=str(work / "stdout"),
         stderr_path=str(work / "stderr"),
-        processes=tuple(read_processes(injection.logs, stopped)),
+        processes=processes,
         stopped_by=stopped,
     )
 
@@ -135,8 +141,6 @@ def measure(
     Raises:
         WarpfixError: The command fails, does not end, or can't be observed (no process reported).
     """
-    if settings.target != "native":
-        raise WarpfixError(f"--target {settings.target} is not supported yet, only native (the devices Warp finds)")
     say = progress or (lambda line: None)
     try:
         root = Path(tempfile.mkdtemp(prefix="warpfix-"))
@@ -162,7 +166,7 @@ def measure(
                     overlay=overlay,
                 )
                 require_good(run, command, settings)
-                runs.append(run)
+                runs.append(explain_warm(runs[-1], run) if state == "warm" else run)
             shutil.rmtree(caches, ignore_errors=True)
         kept = settings.keep_workspace
     finally:
