@@ -19,13 +19,14 @@ COMMANDS = {
     "scan": "Find what makes a Warp program compile too much, from its source.",
     "apply": "Mend it in the source; with --verify, only what a measurement proves.",
     "measure": "Run a command cold and warm, and say what was built, why, and by which line.",
+    "explain-build": "Say why a Warp module was built again: its hashes side by side.",
     "compare": "Judge two reports: builds, launches, options and code, before against after.",
     "try": "Let warpfix prove anybody's patch on a real command.",
     "demo": "Take a bundled sample through the whole loop.",
     "rules": "List the rules.",
     "explain": "Say one rule's why, bad, good and limits.",
 }
-_MODULES = {"try": "try_patch", "rules": "catalogue", "explain": "catalogue"}
+_MODULES = {"try": "try_patch", "rules": "catalogue", "explain": "catalogue", "explain-build": "explain_build"}
 
 
 class _Lazy(click.Group):
