@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
 
-_BLOCKS = re.compile(r"\b(?:adj_)?(?:tile(?!_shared_storage)\w*|untile|block_dim)\s*[(<]")
+_BLOCKS = re.compile(r"^(?!#).*\b(?:adj_)?(?:tile(?!_shared_storage)\w*|untile|builtin_block_dim)\s*[(<]", re.M)
 """Calls in generated code that need all threads of a block at once."""
 _DEVICE_CODE = re.compile(r"\b(?:__CUDA_ARCH__|__CUDACC__|threadIdx|blockIdx|__syncthreads)\b")
 _HASHED = re.compile(r"_[0-9a-f]{8}$")
@@ -100,6 +100,21 @@ class Code:
                 raise RuntimeError(error)
 
         return again
+
+
+class Ordered:
+    """A module's hasher as its builder takes it, with the kernels in the order of their keys: the order of Warp's own is
+    that of hashes, which also depend on the block_dim."""
+
+    def __init__(self, hasher):
+        # type: (Any) -> None
+        pairs = sorted(hasher.unique_kernels.items(), key=lambda pair: str(pair[1].key))
+        self.unique_kernels = dict(pairs)
+
+    def get_unique_kernels(self):
+        # type: () -> Any
+        """As of the hasher."""
+        return self.unique_kernels.values()
 
 
 class Linked:
@@ -182,7 +197,7 @@ class Twins:
         # type: (Any, Any) -> Twin
         """Take from a module that was just loaded all that its twin needs; the module may change at any time."""
         block_dim = module_exec.block_dim
-        hasher = module.hashers[block_dim]
+        hasher = Ordered(module.hashers[block_dim])
         options = dict(module.resolved_options[block_dim])
         identity = bytes(module_exec.module_hash).hex()
         twin = Twin(self, module.name, identity)
@@ -213,14 +228,20 @@ class Twins:
         # type: (Any) -> dict[str, Layout]
         types = sys.modules[self.context.__name__.rsplit(".", 1)[0] + ".types"]  # type: Any
         classes = getattr(types, "_launch_bounds_classes", None)
-        hashes = getattr(hasher, "kernel_hashes", None)
-        kernels = list(hashes.items()) if hashes else [(kernel, None) for kernel in hasher.get_unique_kernels()]
         layouts = {}
-        for kernel, kernel_hash in kernels:
-            name = kernel.get_mangled_name(kernel_hash=kernel_hash) if kernel_hash else kernel.get_mangled_name()
+        for kernel_hash, kernel in hasher.unique_kernels.items():
+            name = self._mangled(kernel, kernel_hash)
             bounds = classes[kernel.adj.kernel_dim or 1] if classes else types.launch_bounds_t
             layouts[name] = Layout(ctypes.sizeof(bounds), [self._ctype(types, one.type) for one in kernel.adj.args])
         return layouts
+
+    @staticmethod
+    def _mangled(kernel, kernel_hash):
+        # type: (Any, bytes) -> str
+        """The kernel's name in generated code."""
+        if "kernel_hash" in inspect.signature(kernel.get_mangled_name).parameters:
+            return str(kernel.get_mangled_name(kernel_hash=kernel_hash))
+        return str(kernel.get_mangled_name())
 
     def _ctype(self, types, kind):
         # type: (Any, Any) -> Any

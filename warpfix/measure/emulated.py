@@ -31,7 +31,9 @@ def emulated_lines(profile: Profile, run: Run) -> list[str]:
     if twins:
         built = sum(twin.outcome == "compiled" for twin in twins)
         took = seconds(sum(twin.milliseconds for twin in twins))
-        lines += wrap(f"{count(len(twins), 'CPU twin')} ({built} built, {took}) executed them: not counted below.", "  ")
+        lines += wrap(
+            f"{count(len(twins), 'CPU twin')} ({built} built, {took}) executed them: not counted below.", "  "
+        )
     if any(process.hidden_devices for process in run.processes):
         hidden = max(process.hidden_devices for process in run.processes)
         lines += wrap(f"{count(hidden, 'real device')} of this machine: kept from the program.", "  ")
