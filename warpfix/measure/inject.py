@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import warpfix.probe
 
@@ -46,8 +47,14 @@ def inject(
     overlay: Mapping[str, bytes] | None,
     stop_after_launches: int | None,
     target: str = "native",
+    check_data: bool = False,
+    data_watch: int | None = None,
+    levers: Mapping[str, Any] | None = None,
 ) -> Injection:
-    """Write the injected folder below ``workspace``. All folders are private (0700)."""
+    """Write the injected folder below ``workspace``. All folders are private (0700).
+
+    ``levers`` are overrides of options and a preload, as ``warpfix.probe.levers`` reads them.
+    """
     folder, logs, code = workspace / "inject", workspace / "logs", workspace / "code"
     for path in (workspace, folder, logs, code, caches):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -79,6 +86,9 @@ def inject(
         "stop_after_launches": stop_after_launches,
         "keep": kept,
         "target": None if target == "native" else target,
+        "check_data": check_data,
+        "data_watch": data_watch,
+        "levers": dict(levers or {}),
     }
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return Injection(folder, logs, code, kept)

@@ -13,9 +13,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from warpfix._version import __version__
 from warpfix.errors import WarpfixError
@@ -49,6 +49,14 @@ class RunSettings:
     show_output: bool = False
     stdin: bytes | None = None
     """Replayed to every run; none means /dev/null."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that are set for the command beside those that it inherits."""
+    levers: Mapping[str, Any] = field(default_factory=dict)
+    """What to override inside the process, as ``warpfix.probe.levers`` reads it."""
+    check_data: bool = False
+    """Digest the arrays of every launch; times are then no evidence."""
+    data_watch: int | None = None
+    """With ``check_data``: the number of a launch whose arrays are kept, to be looked at."""
     keep_workspace: bool = False
     """Leave the private folders of ``measure`` behind, for looking at."""
 
@@ -90,6 +98,9 @@ def run_command(
             overlay=overlay,
             stop_after_launches=settings.stop_after_launches,
             target=settings.target,
+            check_data=settings.check_data,
+            data_watch=settings.data_watch,
+            levers=settings.levers,
         )
     except OSError as error:
         reason = error.strerror or str(error)
@@ -331,7 +342,7 @@ def _execute(
             process = subprocess.Popen(
                 injection.command(command),
                 cwd=cwd,
-                env=injection.environment(os.environ),
+                env=injection.environment({**os.environ, **settings.environment}),
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
