@@ -10,6 +10,7 @@ from warpfix.codemods.base import Edit
 from warpfix.codemods.compose import compose
 from warpfix.findings import Applicability, Finding, Fix, KernelRename
 from warpfix.measure.profile import Load, Profile
+from warpfix.prediction import Definition, choose, definition, isolate
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ def _refusal(finding: Finding, settings: PlanSettings, evidence: _Evidence | Non
     fix = finding.fix
     if fix is None:
         return finding.declined or finding.advice
+    if "isolates" in finding.data and evidence is None:
+        return f"{fix.unproved} (written by --verify, or with --profile)"
     named = finding.code in settings.named or finding.rule in settings.named
     if fix.applicability is Applicability.ASK and not (named and (settings.verify or settings.unsafe)):
         how = f"--select {finding.rule}" + ("" if settings.verify else " --unsafe-fixes")
@@ -125,7 +128,7 @@ def _only_what_pays(
     kept: Sequence[Planned], dropped: list[Dropped], evidence: _Evidence, settings: PlanSettings
 ) -> list[Planned]:
     """Drop fixes that the measured command shows to be useless, or to make it build more."""
-    kept = list(kept)
+    kept = _only_isolations_that_pay(kept, dropped, evidence)
     company: dict[str, int] = {}
     for planned in kept:
         for module, path, name in _moves(planned):
@@ -139,6 +142,56 @@ def _only_what_pays(
         else:
             dropped += [Dropped(finding, reason) for finding in planned.findings]
     return result
+
+
+def _only_isolations_that_pay(kept: Sequence[Planned], dropped: list[Dropped], evidence: _Evidence) -> list[Planned]:
+    """Of the kernels that would get a Warp module of their own, those that save builds together, or make them smaller.
+
+    Isolating too many is worse than none: kernels that are all there before the first launch are one build now.
+    """
+    groups: dict[str, set[Definition]] = {}
+    settled: set[Definition] = set()
+    for planned in kept:
+        module = _isolated_from(planned)
+        if module is not None:
+            groups.setdefault(module, set()).update(_defined(planned))
+        else:
+            settled |= {definition(path, name) for _, path, name in _moves(planned)}
+    if not groups:
+        return list(kept)
+    chosen = {module: choose(evidence.profile, kernels, settled) for module, kernels in groups.items()}
+    result = []
+    for planned in kept:
+        module = _isolated_from(planned)
+        if module is None or _defined(planned) <= chosen[module]:
+            result.append(planned)
+            continue
+        outcome = isolate(evidence.profile, groups[module], settled)
+        name = planned.fix.renames[0].old_qualname.rpartition(".")[2]
+        if isolate(evidence.profile, _defined(planned)) is None:
+            reason = f"the measured command never builds `{name}`, so nothing can be proved of it"
+        elif outcome is not None and outcome.builds_after > outcome.builds_before:
+            reason = (
+                f"with modules of their own the measured command would build {outcome.builds_after} modules in place "
+                f"of {outcome.builds_before}: these kernels are made before their module is built"
+            )
+        else:
+            reason = f"`{name}` has its module built no more often than it would be in one of its own"
+        dropped += [Dropped(finding, reason) for finding in planned.findings]
+    return result
+
+
+def _isolated_from(planned: Planned) -> str | None:
+    """The shared Warp module (with its file) that a fix takes a kernel out of."""
+    for finding in planned.findings:
+        module = finding.data.get("isolates")
+        if isinstance(module, str):
+            return f"{module} {finding.path}"
+    return None
+
+
+def _defined(planned: Planned) -> set[Definition]:
+    return {definition(rename.path, rename.old_qualname) for rename in planned.fix.renames}
 
 
 def _does_not_pay(
@@ -186,6 +239,7 @@ class _Evidence:
     """What a profile says about kernels by definition, from its cold runs."""
 
     def __init__(self, profile: Profile) -> None:
+        self.profile = profile
         self._builds: dict[tuple[str, str], list[Load]] = {}
         self._modules: dict[str, list[Load]] = {}
         self._main: set[str] = set()

@@ -6,11 +6,13 @@ import ast
 import os
 from collections.abc import Iterable
 
-from warpfix.findings import Finding
-from warpfix.hoisting import Capture, Hoister, Verdict, hoister_for
+from warpfix.codemods import Declined
+from warpfix.findings import Applicability, Finding, Fix, KernelRename
+from warpfix.hoisting import Capture, Hoister, Verdict, hoister_for, kernel_key
+from warpfix.hoisting.isolation import isolation
 from warpfix.index.build import CallSite, ProjectIndex
 from warpfix.index.constructs import own_module, parameter_default
-from warpfix.index.model import FileIndex, ModuleChoice
+from warpfix.index.model import FileIndex, ModuleChoice, Role
 from warpfix.rules import Context, Rule
 from warpfix.rules._kernels import head
 
@@ -23,6 +25,12 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
             continue
         construct = verdict.construct
         words, data = _captures(hoister, verdict)
+        fix, declined = None, None
+        try:
+            fix = _fix(hoister, verdict)
+            data["isolates"] = own_module(file)
+        except Declined as reason:
+            declined = str(reason)
         yield Finding(
             code=RULE.code,
             rule=RULE.slug,
@@ -32,14 +40,41 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
                 f"`{construct.name}` captures {words}: every new variant of it builds Warp module "
                 f"`{own_module(file)}` again, with all of its other kernels"
             ),
-            advice=(
-                'give it `module="unique"`, so that a new variant builds alone (a unique module does not see the '
-                "file's `wp.set_module_options`), or pass the value as a kernel argument"
-            ),
+            advice=_ADVICE if declined is None else f"{_ADVICE}; no fix is offered: {declined}",
             kernel=construct.qualname,
-            declined="it is made from values that are known only when its function is called",
+            fix=fix,
+            declined=declined,
             data=data,
         )
+
+
+_ADVICE = (
+    'give it `module="unique"`, so that a new variant builds alone (a unique module does not see the file\'s '
+    "`wp.set_module_options`), or pass the value as a kernel argument"
+)
+
+
+def _fix(hoister: Hoister, verdict: Verdict) -> Fix:
+    """The kernel in a Warp module of its own. Raises Declined."""
+    construct, file = verdict.construct, verdict.file
+    edit = isolation(hoister, file, construct)
+    key = kernel_key(construct.qualname)
+    carried = f" and the file's options ({', '.join(name for name, _ in edit.options)})" if edit.options else ""
+    asks = file.role is Role.LIBRARY
+    return Fix(
+        applicability=Applicability.ASK if asks else Applicability.MEASURED,
+        summary=f"give `{construct.name}` a Warp module of its own{carried}: a new variant is then built alone",
+        edits={file.path: (edit,)},
+        renames=(KernelRename(file.path, construct.qualname, construct.qualname, key, key),),
+        proved=(
+            "what it captures is the same when it is made and when it is built; nothing looks at its module; the "
+            "options that reach it are those of the shared module"
+        ),
+        unproved="a Warp module of its own copies `wp.config` when the kernel is made, the shared one did when it was "
+        "imported"
+        if asks
+        else "only a measurement can say whether it pays",
+    )
 
 
 def _in_shared_module(verdict: Verdict) -> bool:
@@ -134,7 +169,14 @@ RULE = Rule(
         "Silent about kernels that are unique already, about functions that only run at import, and where the Warp "
         "module can't be read from the source. Whether the variants really differ is for a measurement to say."
     ),
-    fix_safety="No fix is offered: which of the two ways is right depends on how many variants there are.",
+    fix_safety=(
+        '`measured`: `module="unique"`, written only where a measured command shows that the kernel has its module '
+        "built again, and that with it apart no more modules are built than now (kernels that are all made before the "
+        "first launch are left: together they are one build). Options that the file sets for its Warp module are "
+        "carried over with `module_options=`, from Warp 1.13 on. Declined where the module is chosen by a caller, what "
+        "is captured changes between the kernel's definition and its launch, `wp.config` is set late, or, before Warp "
+        "1.10.1, where nothing keeps the kernel. In a library `ask`."
+    ),
     since="0.1.0",
     check=check,
 )
