@@ -15,7 +15,7 @@ class Probe:
 
     def __init__(self, config, log):
         # type: (dict[str, Any], Any) -> None
-        from . import kernels, launches, lifecycle, modules, sequence
+        from . import data, kernels, launches, lifecycle, modules, sequence
         from .caches import Caches
 
         self.config = config
@@ -30,6 +30,7 @@ class Probe:
         self.constructions = kernels.Constructions(self)
         self.loads = modules.Loads(self)
         self.imports = None  # type: Any
+        self.data = data.Data(log, config) if config.get("check_data") else None
         self.signatures = launches.Signatures(self)
         self.sequence = sequence.Sequence(
             log, config.get("stop_after_launches"), lambda: lifecycle.stop(self, "stop-after-launches")
@@ -68,6 +69,8 @@ class Probe:
         """Write counters that are not written event by event."""
         self.constructions.flush()
         self.sequence.flush()
+        if self.data is not None:
+            self.data.flush()
         if self.imports is not None:
             self.imports.settle(time.perf_counter())
         if self.target is not None:
@@ -96,6 +99,8 @@ class Probe:
         self.log.reopen_after_fork()
         self.sequence.reset()
         self.signatures.forget()
+        if self.data is not None:
+            self.data.reset()
         if self.imports is not None:
             # What was being imported is the parent's.
             self.imports.open = []

@@ -4,7 +4,7 @@ costs only that observation."""
 import os
 import sys
 
-from . import caches, frames, kernels, launches, modules, options, output, spans
+from . import caches, data, frames, kernels, launches, modules, options, output, spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def install(context, probe):
         ("options", options.install, (context, config, probe)),
         ("kernels", kernels.install, (context, probe)),
         ("modules", modules.install, (context, build, codegen, probe)),
+        ("data", data.install, (context, probe)),
         ("launches", launches.install, (context, probe)),
         ("output", output.install, (context, probe)),
         ("spans", spans.install, (context, probe)),

@@ -42,6 +42,12 @@ _RUN = (
     click.option("--prepare", help="Shell command to run before each run."),
     click.option("--cleanup", help="Shell command to run after each run."),
     click.option("--expect-status", type=int, default=0, show_default=True, help="Exit status of a good run."),
+    click.option(
+        "--check-data",
+        is_flag=True,
+        help="Digest the arrays of every launch, so that runs compare bit for bit. Reads them all after each launch: "
+        "programs take many times longer, and their times are no evidence.",
+    ),
     click.option("--show-output", is_flag=True, help="Show the command's output, on stderr."),
 )
 _VERIFY = (
@@ -77,7 +83,7 @@ def run_settings(values: dict[str, Any]) -> RunSettings:
 
     values["target"] = parse_target(values["target"])
     stops = ("stop_after_launches", "stop_after_seconds", "stop_when_idle")
-    names = ("target", "timeout", *stops, "prepare", "cleanup", "expect_status", "show_output")
+    names = ("target", "timeout", *stops, "prepare", "cleanup", "expect_status", "show_output", "check_data")
     return RunSettings(**{name: values.pop(name) for name in names}, stdin=piped_stdin())
 
 

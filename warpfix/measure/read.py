@@ -18,11 +18,13 @@ from warpfix.measure.profile import (
     BuiltKernel,
     Cause,
     Deviation,
+    DataLog,
     KernelDef,
     LaunchLog,
     LaunchSignature,
     Load,
     ProcessRun,
+    Sample,
     SourceLine,
     Span,
     Twin,
@@ -85,6 +87,7 @@ def _process(name: str, files: Mapping[str, list[Event]], logs: Path, stopped_by
     faults = [f"{event.get('where')}: {event.get('error')}" for event in events if event["e"] == "fault"]
     reason = end.get("reason") if end else None
     return ProcessRun(
+        data=_data(events, logs / f"{name}.data"),
         pid=int(start["pid"]),
         parent=int(start.get("ppid", 0)),
         argv=tuple(str(arg) for arg in start.get("argv", ())),
@@ -278,6 +281,27 @@ def _launches(events: list[Event], sequence_path: Path) -> LaunchLog:
         sequence=tuple(sequence),
         threads={key: tuple(value) for key, value in threads.items()} if len(threads) > 1 else {},
         digest=digest,
+    )
+
+
+def _data(events: list[Event], path: Path) -> DataLog | None:
+    """The digests of arrays, if they were asked for: then the end of the log says so, or the file is there."""
+    last = next((event for event in reversed(events) if event["e"] == "data"), None)
+    words = path.read_bytes() if path.is_file() else b""
+    if last is None and not words:
+        return None
+    samples = []
+    for event in events:
+        if event["e"] == "data-sample":
+            data = Path(str(event["file"])).read_bytes()
+            samples.append(Sample(str(event["name"]), str(event["scalar"]), data, int(event["bytes"]) <= len(data)))
+    return DataLog(
+        launches=int(last["launches"]) if last else -1,
+        digest=str(last["digest"]) if last else "",
+        words=words,
+        names={int(e["sig"]): tuple(map(str, e["names"])) for e in events if e["e"] == "data-names"},
+        left_out={str(key): int(value) for key, value in last["left_out"].items()} if last else {},
+        samples=tuple(samples),
     )
 
 

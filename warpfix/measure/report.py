@@ -6,6 +6,7 @@ other's reports. Reports are private: mode 0600, no environment, secrets in argu
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 import os
@@ -24,6 +25,7 @@ from warpfix.measure.profile import (
     BuiltKernel,
     Cause,
     Deviation,
+    DataLog,
     KernelDef,
     LaunchLog,
     LaunchSignature,
@@ -156,6 +158,9 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
     data.pop("stderr_path")
     for process in data["processes"]:
         process["argv"] = privacy.mask_arguments(process["argv"])
+        if process["data"]:
+            process["data"]["words"] = base64.b64encode(process["data"]["words"]).decode("ascii")
+            process["data"]["samples"] = ()
         launches = process["launches"]
         launches["sequence"] = _pack(launches["sequence"])
         launches["threads"] = {str(key): _pack(value) for key, value in launches["threads"].items()}
@@ -250,6 +255,11 @@ def _process_from_dict(data: Mapping[str, Any]) -> ProcessRun:
         threads={int(key): _unpack(value) for key, value in launches["threads"].items()},
         digest=launches["digest"],
     )
+    data_log = data.get("data")
+    if data_log:
+        names = {int(key): tuple(value) for key, value in data_log["names"].items()}
+        words = base64.b64decode(data_log["words"])
+        values["data"] = DataLog(**{**data_log, "names": names, "words": words, "samples": ()})
     values["option_writes"] = tuple(
         OptionWrite(**{**write, "line": _line(write["line"]), "missed": tuple(write.get("missed", ()))})
         for write in data["option_writes"]
