@@ -141,7 +141,7 @@ def lab(project: Path) -> Iterator[Lab]:
     """One baseline for all patches, run twice so that it is compared with itself."""
     options = VerifyOptions(commands=((sys.executable, "app.py"),))
     with Thrifty(options, str(project), lambda line: None) as lab:
-        lab.baseline[options.commands[0]] += [lab.cold(options.commands[0], None) for _ in range(2)]
+        lab.baseline[options.jobs[0]] += [lab.cold(options.jobs[0], None) for _ in range(2)]
         yield lab
 
 

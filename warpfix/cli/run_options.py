@@ -20,13 +20,19 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _END = "as a success"
 
-_RUN = (
+_TARGET_HELP = "native, the devices Warp finds, or sm_NN: CUDA with no GPU (docs/target.md)"
+_TARGET = (click.option("--target", default="native", show_default=True, help=f"{_TARGET_HELP}."),)
+_TARGETS = (
     click.option(
         "--target",
-        default="native",
+        "targets",
+        multiple=True,
+        default=("native",),
         show_default=True,
-        help="The devices Warp finds, or sm_NN: CUDA with no GPU (docs/target.md).",
+        help=f"{_TARGET_HELP}; may be repeated: a fix must hold on each.",
     ),
+)
+_RUN = (
     click.option(
         "--timeout", type=click.FloatRange(0, min_open=True), default=600.0, show_default=True, help="Seconds."
     ),
@@ -62,12 +68,12 @@ _VERIFY = (
 
 def run_options(function: Function) -> Function:
     """Decorate a click command with the options that say how a program is run."""
-    return _apply(_RUN, function)
+    return _apply(_TARGET + _RUN, function)
 
 
 def verify_options(function: Function) -> Function:
     """Decorate a click command with ``run_options`` and those of a verification."""
-    return _apply(_RUN + _VERIFY, function)
+    return _apply(_TARGETS + _RUN + _VERIFY, function)
 
 
 def _apply(options: Sequence[Callable[[Any], Any]], function: Function) -> Function:
@@ -93,6 +99,7 @@ def verify_settings(values: dict[str, Any], command: Sequence[str]) -> VerifyOpt
     Raises:
         WarpfixError: There is no command to run.
     """
+    from warpfix.measure.target import parse_target
     from warpfix.verify.engine import VerifyOptions
 
     commands = [tuple(command)] if command else []
@@ -103,8 +110,11 @@ def verify_settings(values: dict[str, Any], command: Sequence[str]) -> VerifyOpt
             raise WarpfixError(f"can't read --command {text!r}: {error}") from error
     if not commands or not all(commands):
         raise WarpfixError("no command to run: put it after --, as in: -- python -m app")
+    targets = tuple(dict.fromkeys(parse_target(text) for text in values.pop("targets")))
+    values["target"] = targets[0]
     return VerifyOptions(
         commands=tuple(commands),
+        targets=targets,
         samples=values.pop("samples"),
         max_time=values.pop("max_time"),
         accept_stdout=values.pop("accept_stdout"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from warpfix.plan import Dropped, Plan, Planned, render
 from warpfix.project import discover, find_root
 from warpfix.verify.compare import Expected, compare, real
 from warpfix.verify.interface import check_interface
-from warpfix.verify.lab import Candidate, Judgement, Lab, OutOfTime, VerifyOptions, unexecuted
+from warpfix.verify.lab import Candidate, Job, Judgement, Lab, OutOfTime, VerifyOptions, unexecuted
 from warpfix.verify.patch import Patched, infer_renames
 from warpfix.verify.verdict import Check, Outcome, Status, Totals, judge, totals
 
@@ -115,7 +114,7 @@ def patch_candidate(lab: Lab, patched: Patched, about: frozenset[str], root: str
 def _refused(lab: Lab, check: Check) -> Judgement:
     runs = [run for some in lab.baseline.values() for run in some]
     verdict = judge([check], totals(runs), totals(()))
-    return Judgement(Status.INVALID, {shlex.join(lab.options.commands[0]): verdict}, {})
+    return Judgement(Status.INVALID, {lab.options.jobs[0].text: verdict}, {})
 
 
 def _launched(renames: Iterable[KernelRename], judgement: Judgement) -> tuple[KernelRename, ...]:
@@ -144,15 +143,15 @@ class Applied:
     dropped: tuple[Dropped, ...] = ()
     judgement: Judgement | None = None
     refused: list[Judgement] = field(default_factory=list)
-    baseline: Mapping[tuple[str, ...], Profile] = field(default_factory=dict)
+    baseline: Mapping[Job, Profile] = field(default_factory=dict)
     written: tuple[str, ...] = ()
     confirmed: str = ""
     touched: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
 
-    def totals(self, command: tuple[str, ...]) -> Totals:
+    def totals(self, job: Job) -> Totals:
         """Counts and times of the command as it stood."""
-        return totals(self.baseline[command].runs)
+        return totals(self.baseline[job].runs)
 
     def rebuilds(self) -> list[Load]:
         """The builds of modules built before that remain: of the written program, else of the program as it stands."""
@@ -168,7 +167,7 @@ class Applied:
             "status": self.status,
             "reason": judgement.reason() if judgement else "",
             "commands": {c: v.to_dict() for c, v in judgement.verdicts.items()} if judgement else {},
-            "baseline": {shlex.join(command): summary(profile) for command, profile in self.baseline.items()},
+            "baseline": {job.text: summary(profile) for job, profile in self.baseline.items()},
             "written": list(self.written),
             "confirmed": self.confirmed,
             "changed": [_planned_to_dict(planned) for planned in self.kept],
@@ -227,9 +226,9 @@ def apply_verified(
         return result
 
 
-def _together(profiles: Mapping[tuple[str, ...], Profile], options: VerifyOptions) -> Profile:
+def _together(profiles: Mapping[Job, Profile], options: VerifyOptions) -> Profile:
     """One profile for the plan: what any of the commands does counts."""
-    first = profiles[options.commands[0]]
+    first = profiles[options.jobs[0]]
     if len(profiles) == 1:
         return first
     runs = []
@@ -362,9 +361,7 @@ def _gains_nothing(planned: Planned) -> str:
     return reason
 
 
-def _gained(
-    kept: Sequence[Planned], baseline: Mapping[tuple[str, ...], Sequence[Run]], judgement: Judgement
-) -> list[Planned]:
+def _gained(kept: Sequence[Planned], baseline: Mapping[Job, Sequence[Run]], judgement: Judgement) -> list[Planned]:
     """The fixes whose own modules show the gain: builds that their kernels caused, or modules, that are gone.
 
     A kernel that is made once instead of at every call gains, too: each making has its module hashed again.
@@ -478,9 +475,9 @@ def _undo(done: Sequence[tuple[str, Sequence[Change]]]) -> None:
 def _disagreement(lab: Lab, result: Applied, candidate: Candidate) -> str | None:
     """What the written tree does otherwise than the edited program did, in words; None if nothing."""
     assert result.judgement is not None
-    for command, runs in zip(lab.options.commands, result.judgement.runs.values(), strict=True):
+    for job, runs in zip(lab.options.jobs, result.judgement.runs.values(), strict=True):
         try:
-            real = lab.cold(command, None, whatever_the_time=True)
+            real = lab.cold(job, None, whatever_the_time=True)
         except WarpfixError as error:
             return f"after writing, {str(error).splitlines()[0]}"
         counts = {len(run.builds) for run in runs if run.state == "cold"}
@@ -489,7 +486,7 @@ def _disagreement(lab: Lab, result: Applied, candidate: Candidate) -> str | None
         expected = Expected(
             renames=candidate.renames, options=candidate.options, accept_stdout=lab.options.accept_stdout
         )
-        verdict = compare(lab.baseline[command], [real], expected)
+        verdict = compare(lab.baseline[job], [real], expected)
         if verdict.status in (Status.INVALID, Status.UNVERIFIED):
             return f"the written files do otherwise than the edited program did: {verdict.reason()}"
     return None
@@ -504,8 +501,12 @@ def _some(counts: Collection[int]) -> str:
 
 def _announce(lab: Lab, writes: bool) -> None:
     """How many runs are planned is said before the first, on stderr."""
-    count = len(lab.options.commands)
-    each = "" if count == 1 else f" for each of {count} commands"
+    count = len(lab.options.jobs)
+    each = (
+        ""
+        if count == 1
+        else f" for each of {count} {'commands' if count == len(lab.options.commands) else 'pairs of command and target'}"
+    )
     samples = lab.options.samples
     runs = (4 * samples + writes) * count
     text = (

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -24,15 +25,37 @@ from warpfix.verify.verdict import Check, Outcome, Status, Verdict, judge, merge
 
 
 @dataclass(frozen=True)
+class Job:
+    """A command on a target: one thing that a change must hold for."""
+
+    argv: tuple[str, ...]
+    target: str
+    text: str
+    """As it stands in reports."""
+
+
+@dataclass(frozen=True)
 class VerifyOptions:
     """How a change is verified. Times are in seconds."""
 
     commands: tuple[tuple[str, ...], ...]
+    targets: tuple[str, ...] = ()
+    """Each command must hold on each of these; none stands for that of ``settings``."""
     samples: int = 2
     """Cold runs of each version; two are the least with which a version can be compared with itself."""
     max_time: float = 1800.0
     accept_stdout: bool = False
     settings: RunSettings = field(default_factory=RunSettings)
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """Every command on every target."""
+        targets = self.targets or (self.settings.target,)
+        return tuple(
+            Job(argv, target, shlex.join(argv) + (f" (on {target})" if len(targets) > 1 else ""))
+            for argv in self.commands
+            for target in targets
+        )
 
 
 @dataclass(frozen=True)
@@ -85,7 +108,7 @@ class Lab:
         self.options = options
         self.cwd = cwd
         self.say = say
-        self.baseline: dict[tuple[str, ...], list[Run]] = {command: [] for command in options.commands}
+        self.baseline: dict[Job, list[Run]] = {job: [] for job in options.jobs}
         self.touched: dict[str, str] = {}
         self.runs_done = 0
         self._longest: dict[str, float] = {}
@@ -100,15 +123,15 @@ class Lab:
     ) -> None:
         shutil.rmtree(self._root, ignore_errors=True)
 
-    def measure_baseline(self, root: str | None = None) -> dict[tuple[str, ...], Profile]:
+    def measure_baseline(self, root: str | None = None) -> dict[Job, Profile]:
         """Run each command cold and warm as it stands. Files below ``root`` that the command writes are noted.
 
         Raises:
             WarpfixError: The baseline fails, does not end or can't be observed.
         """
         before = _snapshot(root) if root else {}
-        for command in self.options.commands:
-            self.pair(command, None, self.baseline[command])
+        for job in self.options.jobs:
+            self.pair(job, None, self.baseline[job])
         after = _snapshot(root) if root else {}
         self.touched = {
             path: "changed" if path in before else "created"
@@ -116,35 +139,33 @@ class Lab:
             if after[path] != before.get(path)
         }
         self.touched |= {path: "removed" for path in before if path not in after}
-        return {command: self.profile(command) for command in self.options.commands}
+        return {job: self.profile(job) for job in self.options.jobs}
 
-    def profile(self, command: tuple[str, ...]) -> Profile:
+    def profile(self, job: Job) -> Profile:
         """What the runs of the baseline so far amount to."""
-        runs = self.baseline[command]
-        return Profile(command, self.cwd, self.options.settings.target, tuple(runs), environment_facts(runs))
+        runs = self.baseline[job]
+        return Profile(job.argv, self.cwd, job.target, tuple(runs), environment_facts(runs))
 
-    def pair(self, command: tuple[str, ...], overlay: Mapping[str, bytes] | None, into: list[Run]) -> None:
+    def pair(self, job: Job, overlay: Mapping[str, bytes] | None, into: list[Run]) -> None:
         """One cold run over empty caches and one warm run over what it left, appended to ``into`` as they end."""
         caches = self._root / f"caches-{self.runs_done}"
         try:
             for state in ("cold", "warm"):
-                into.append(self.run(command, state, overlay, caches, must_succeed=into is self.baseline.get(command)))
+                into.append(self.run(job, state, overlay, caches, must_succeed=into is self.baseline.get(job)))
         finally:
             shutil.rmtree(caches, ignore_errors=True)
 
-    def cold(
-        self, command: tuple[str, ...], overlay: Mapping[str, bytes] | None, whatever_the_time: bool = False
-    ) -> Run:
+    def cold(self, job: Job, overlay: Mapping[str, bytes] | None, whatever_the_time: bool = False) -> Run:
         """One cold run."""
         caches = self._root / f"caches-{self.runs_done}"
         try:
-            return self.run(command, "cold", overlay, caches, False, whatever_the_time)
+            return self.run(job, "cold", overlay, caches, False, whatever_the_time)
         finally:
             shutil.rmtree(caches, ignore_errors=True)
 
     def run(
         self,
-        command: tuple[str, ...],
+        job: Job,
         state: str,
         overlay: Mapping[str, bytes] | None,
         caches: Path,
@@ -163,9 +184,9 @@ class Lab:
         about = f", {state}, about {expected:.0f} s" if expected else f", {state}"
         self.say(f"run {self.runs_done + 1}: {'edited' if overlay else 'as it stands'}{about}")
         number, self.runs_done = self.runs_done, self.runs_done + 1
-        settings = self.options.settings
+        settings = replace(self.options.settings, target=job.target)
         done = run_command(
-            command,
+            job.argv,
             cwd=self.cwd,
             state=state,
             workspace=self._root / f"run-{number}",
@@ -174,7 +195,7 @@ class Lab:
             overlay=overlay,
         )
         if must_succeed:
-            require_good(done, command, settings)
+            require_good(done, job.argv, settings)
         self._longest[state] = max(self._longest.get(state, 0.0), done.wall)
         return done
 
@@ -182,11 +203,11 @@ class Lab:
 
     def try_once(self, candidate: Candidate) -> Judgement:
         """One cold run per command against the baseline so far: enough to refuse a candidate, not to accept it."""
-        runs: dict[tuple[str, ...], list[Run]] = {command: [] for command in self.options.commands}
-        for command in self.options.commands:
-            failure = self._candidate_runs(command, candidate, runs[command], warm=False)
+        runs: dict[Job, list[Run]] = {job: [] for job in self.options.jobs}
+        for job in self.options.jobs:
+            failure = self._candidate_runs(job, candidate, runs[job], warm=False)
             if failure is not None:
-                return self._failed(candidate, command, failure, runs)
+                return self._failed(candidate, job, failure, runs)
         return self._judgement(candidate, runs)
 
     def judge(self, candidate: Candidate) -> Judgement:
@@ -195,25 +216,25 @@ class Lab:
         The baseline runs at least twice, so that it is compared with itself before anything is held against the
         candidate. A candidate that is broken after that is not sampled further.
         """
-        runs: dict[tuple[str, ...], list[Run]] = {command: [] for command in self.options.commands}
+        runs: dict[Job, list[Run]] = {job: [] for job in self.options.jobs}
         cut_short = False
         try:
             for number in range(self.options.samples):
-                for command in self.options.commands:
+                for job in self.options.jobs:
                     # A B, then B A: the baseline's first pair is there already.
                     for arm in ("A", "B") if number % 2 == 0 else ("B", "A"):
                         if arm == "A":
-                            if _cold(self.baseline[command]) <= number:
-                                self.pair(command, candidate.originals, self.baseline[command])
+                            if _cold(self.baseline[job]) <= number:
+                                self.pair(job, candidate.originals, self.baseline[job])
                             continue
-                        failure = self._candidate_runs(command, candidate, runs[command], warm=True)
+                        failure = self._candidate_runs(job, candidate, runs[job], warm=True)
                         if failure is not None:
-                            return self._failed(candidate, command, failure, runs)
+                            return self._failed(candidate, job, failure, runs)
                 judgement = self._judgement(candidate, runs)
                 if judgement.status is Status.INVALID:
-                    for command in self.options.commands:
-                        while _cold(self.baseline[command]) < 2:
-                            self.pair(command, candidate.originals, self.baseline[command])
+                    for job in self.options.jobs:
+                        while _cold(self.baseline[job]) < 2:
+                            self.pair(job, candidate.originals, self.baseline[job])
                     judgement = self._judgement(candidate, runs)
                     if judgement.status is Status.INVALID:
                         return judgement
@@ -223,18 +244,16 @@ class Lab:
 
     def rejudge(self, candidate: Candidate, judgement: Judgement) -> Judgement:
         """Judge a candidate by runs that were made for another one, which did the same."""
-        runs = {command: judgement.runs[_shown(command)] for command in self.options.commands}
+        runs = {job: judgement.runs[job.text] for job in self.options.jobs}
         return self._judgement(candidate, runs, judgement.cut_short)
 
-    def _candidate_runs(
-        self, command: tuple[str, ...], candidate: Candidate, into: list[Run], warm: bool
-    ) -> str | None:
+    def _candidate_runs(self, job: Job, candidate: Candidate, into: list[Run], warm: bool) -> str | None:
         """Run the candidate; the words for what went wrong where it can't even be run as the baseline was."""
         try:
             if warm:
-                self.pair(command, candidate.files, into)
+                self.pair(job, candidate.files, into)
             else:
-                into.append(self.cold(command, candidate.files))
+                into.append(self.cold(job, candidate.files))
         except WarpfixError as error:
             return str(error)
         return None
@@ -242,21 +261,21 @@ class Lab:
     def _failed(
         self,
         candidate: Candidate,
-        command: tuple[str, ...],
+        job: Job,
         failure: str,
-        runs: Mapping[tuple[str, ...], Sequence[Run]],
+        runs: Mapping[Job, Sequence[Run]],
     ) -> Judgement:
         first, *rest = failure.splitlines()
         check = Check("program", Outcome.BROKEN, f"after the change, {first}")
-        baseline = self.baseline[command]
-        verdict = judge([check, *candidate.checks], totals(baseline), totals(runs[command]))
-        kept = {_shown(command): tuple(runs[command])}
-        return Judgement(Status.INVALID, {_shown(command): verdict}, kept, tuple(line.strip(" |") for line in rest))
+        baseline = self.baseline[job]
+        verdict = judge([check, *candidate.checks], totals(baseline), totals(runs[job]))
+        kept = {job.text: tuple(runs[job])}
+        return Judgement(Status.INVALID, {job.text: verdict}, kept, tuple(line.strip(" |") for line in rest))
 
     def _judgement(
         self,
         candidate: Candidate,
-        runs: Mapping[tuple[str, ...], Sequence[Run]],
+        runs: Mapping[Job, Sequence[Run]],
         cut_short: bool = False,
     ) -> Judgement:
         verdicts = {}
@@ -264,7 +283,7 @@ class Lab:
         never = sorted(path for path in candidate.files if real(path) not in _executed(*runs.values()))
         message = f"no process executed {', '.join(never)}: what the edit does is not shown by this command"
         missing = [Check("text", Outcome.UNVERIFIED, message)] if never else []
-        for command, some in runs.items():
+        for job, some in runs.items():
             # A file that only one of several commands executes is verified by that one.
             ran = _executed(some)
             texts = {path: digest(data) for path, data in candidate.files.items() if real(path) in ran}
@@ -275,15 +294,15 @@ class Lab:
                 accept_stdout=self.options.accept_stdout,
             )
             checks = [*candidate.checks, *(missing if _cold(some) else ())]
-            verdict = compare(self.baseline[command], some, expected, checks=checks)
+            verdict = compare(self.baseline[job], some, expected, checks=checks)
             if cut_short and verdict.status is not Status.INVALID and _cold(some) == 0:
                 check = Check("launches", Outcome.UNVERIFIED, "--max-time ended before the edited program could run")
                 verdict = judge([check, *candidate.checks], verdict.before, verdict.after)
-            verdicts[_shown(command)] = verdict
+            verdicts[job.text] = verdict
             for run in some:
-                if run.exit_status != self.baseline[command][0].exit_status:
+                if run.exit_status != self.baseline[job][0].exit_status:
                     failure = tuple(last_lines(run.stderr_path) or last_lines(run.stdout_path))
-        kept = {_shown(command): tuple(some) for command, some in runs.items()}
+        kept = {job.text: tuple(some) for job, some in runs.items()}
         return Judgement(merge(verdicts), verdicts, kept, failure, cut_short)
 
 
@@ -304,12 +323,6 @@ def _executed(*runs: Sequence[Run]) -> set[str]:
 
 def _cold(runs: Sequence[Run]) -> int:
     return sum(run.state == "cold" for run in runs)
-
-
-def _shown(command: Sequence[str]) -> str:
-    import shlex
-
-    return shlex.join(command)
 
 
 def _snapshot(root: str) -> dict[str, tuple[int, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -85,10 +84,10 @@ def applied_lines(applied: Applied) -> list[str]:
     if applied.judgement is not None:
         lines += judgement_lines(applied.judgement)
     else:
-        for command in applied.baseline:
+        for job in applied.baseline:
             if len(applied.baseline) > 1:
-                lines += ["", f"$ {shlex.join(command)}"]
-            lines += ["", *_as_it_stands(applied.totals(command))]
+                lines += ["", f"$ {job.text}"]
+            lines += ["", *_as_it_stands(applied.totals(job))]
     if applied.status == "written":
         lines += wrap(applied.confirmed, f"{'real tree':9}  {'held':10}  ")
         lines += ["", "changed:", *_fixes(applied)]
