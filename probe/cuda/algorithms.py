@@ -33,7 +33,7 @@ class Algorithms:
             # The host asks for the constructor besides.
             host = self.driver.real.wp_bvh_rebuild_host
             return lambda tree: self._run(name, entry, host, (tree, _SAH))
-        if name.startswith("wp_cuda_") or not name.endswith("_device") or name.startswith("wp_deterministic_"):
+        if name.startswith(("wp_cuda_", "wp_deterministic_")) or not name.endswith("_device"):
             return None
         host = getattr(self.driver.real, name[: -len("_device")] + "_host", None)
         if host is None:

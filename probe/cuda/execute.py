@@ -119,9 +119,8 @@ class Execution:
             self.driver.errors.set("CUDA error 1: invalid argument (more than %d threads a block)" % _MOST_THREADS)
             return _INVALID_VALUE
         # Between these and the stream came more and more in Warp's versions; the pointers are the only array.
-        for index, values in enumerate(rest):
-            if isinstance(values, ctypes.Array):
-                break
+        index = next(place for place, value in enumerate(rest) if isinstance(value, ctypes.Array))
+        values, stream = rest[index], rest[index + 1]
         entry = self.kernels[kernel if type(kernel) is int else number(kernel)]
         code = entry.code
         if code is None:
@@ -130,7 +129,7 @@ class Execution:
             self.driver.deviations.launch(code.kinds, entry.name)
         if code.function is None:
             return 0
-        capture = self.driver.streams.capture(rest[index + 1])
+        capture = self.driver.streams.capture(stream)
         if capture is not None:
             capture.actions.append(code.bind(values, self.driver))
         else:

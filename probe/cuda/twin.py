@@ -103,8 +103,8 @@ class Code:
 
 
 class Ordered:
-    """A module's hasher as its builder takes it, with the kernels in the order of their keys: the order of Warp's own is
-    that of hashes, which also depend on the block_dim."""
+    """A module's hasher as its builder takes it, with the kernels in the order of their keys: Warp's own order is that
+    of hashes, which also depend on the block_dim."""
 
     def __init__(self, hasher):
         # type: (Any) -> None
