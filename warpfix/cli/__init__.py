@@ -20,6 +20,7 @@ COMMANDS = {
     "apply": "Mend it in the source; with --verify, only what a measurement proves.",
     "measure": "Run a command cold and warm, and say what was built, why, and by which line.",
     "explain-build": "Say why a Warp module was built again: its hashes side by side.",
+    "report": "Make a page for a browser from one report, or from two.",
     "compare": "Judge two reports: builds, launches, options and code, before against after.",
     "try": "Let warpfix prove anybody's patch on a real command.",
     "demo": "Take a bundled sample through the whole loop.",

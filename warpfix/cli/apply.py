@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from warpfix.cli.html_options import check_folder, html_options
 from warpfix.cli.run_options import verify_options
 from warpfix.errors import EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, WarpfixError
 
@@ -48,6 +49,7 @@ class _SplitAtDashes(click.Command):
     "--warp-min", metavar="VERSION", help="Lowest Warp that the code works with; else the project's metadata."
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@html_options
 @verify_options
 @click.pass_context
 def command(
@@ -64,6 +66,8 @@ def command(
     keep_keys: bool,
     warp_min: str | None,
     form: str,
+    html: Path | None,
+    no_source: bool,
     **values: Any,
 ) -> int:
     """Mend what `warpfix scan` finds. PATH is a file or folder, `.` by default.
@@ -82,11 +86,14 @@ def command(
             raise WarpfixError("--dry-run and --verify exclude each other: without a run nothing is verified")
         if profile is not None:
             raise WarpfixError("--profile and --verify exclude each other: --verify measures the command itself")
-        return _verified(scan, run or (), values, form)
+        check_folder(html)
+        return _verified(scan, run or (), values, form, html, not no_source)
     if run is not None:
         raise WarpfixError("a command after -- is run only with --verify")
     if values.pop("commands"):
         raise WarpfixError("--command is for --verify")
+    if html is not None:
+        raise WarpfixError("--html is for --verify: without a run there is nothing measured to show")
     return _static(scan, profile, dry_run, form)
 
 
@@ -237,7 +244,9 @@ def _problems(problems: Sequence[Problem]) -> int:
     return EXIT_ERROR if problems else EXIT_OK
 
 
-def _verified(scan: _Scan, run: tuple[str, ...], values: dict[str, Any], form: str) -> int:
+def _verified(
+    scan: _Scan, run: tuple[str, ...], values: dict[str, Any], form: str, html: Path | None, source: bool
+) -> int:
     from warpfix.cli.run_options import progress, verify_settings
     from warpfix.verify.engine import Proposal, apply_verified
     from warpfix.verify.text import applied_lines
@@ -249,6 +258,11 @@ def _verified(scan: _Scan, run: tuple[str, ...], values: dict[str, Any], form: s
     options = verify_settings(values, run)
     say: Callable[[str], None] = progress()
     applied = apply_verified(propose, options, cwd=str(Path.cwd()), say=say)
+    if html is not None:
+        from warpfix.page import write_page
+        from warpfix.page.verified import applied_arms
+
+        write_page(html, *applied_arms(applied), source=source)
     if form == "json":
         import json
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from warpfix.cli.html_options import check_folder, html_options
 from warpfix.cli.run_options import run_options
 from warpfix.errors import WarpfixError
 
@@ -15,9 +16,18 @@ from warpfix.errors import WarpfixError
 @click.option("--samples", type=click.IntRange(1), default=1, show_default=True, help="Pairs of cold and warm runs.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the JSON report too.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@html_options
 @run_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def command(samples: int, output: Path | None, form: str, command: tuple[str, ...], **values: Any) -> int:
+def command(
+    samples: int,
+    output: Path | None,
+    form: str,
+    html: Path | None,
+    no_source: bool,
+    command: tuple[str, ...],
+    **values: Any,
+) -> int:
     """Run COMMAND cold and warm, and say what was built, why, and by which line.
 
     \b
@@ -31,11 +41,15 @@ def command(samples: int, output: Path | None, form: str, command: tuple[str, ..
 
     if not command:
         raise WarpfixError("no command to measure: put it after --, as in: warpfix measure -- python -m app")
-    if output is not None and not output.resolve().parent.is_dir():
-        raise WarpfixError(f"can't write {output}: there is no folder {output.resolve().parent}")
+    check_folder(output)
+    check_folder(html)
     profile = measure(command, cwd=Path.cwd(), samples=samples, settings=run_settings(values), progress=progress())
     if output is not None:
         write_report(profile, output)
+    if html is not None:
+        from warpfix.page import write_page
+
+        write_page(html, profile, source=not no_source)
     if form == "json":
         import json
 

@@ -8,17 +8,27 @@ from typing import Any
 
 import click
 
+from warpfix.cli.html_options import check_folder, html_options
 from warpfix.cli.run_options import verify_options
 from warpfix.errors import EXIT_FINDINGS, EXIT_OK, WarpfixError
 
 
 @click.command(name="try", short_help="Let warpfix prove anybody's patch on a real command.")
+@html_options
 @verify_options
 @click.option("--about", multiple=True, metavar="OPTION", help="A Warp option that the patch changes on purpose.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.argument("patch", type=click.Path(path_type=Path, allow_dash=True))
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def command(patch: Path, command: tuple[str, ...], about: tuple[str, ...], form: str, **values: Any) -> int:
+def command(
+    patch: Path,
+    command: tuple[str, ...],
+    about: tuple[str, ...],
+    form: str,
+    html: Path | None,
+    no_source: bool,
+    **values: Any,
+) -> int:
     """Judge PATCH, a unified diff, by running COMMAND before and after it. Nothing is written.
 
     PATCH is a file, or - for stdin. Exit status 0: every invariant holds and the patch pays. 1: it does not; the
@@ -33,6 +43,7 @@ def command(patch: Path, command: tuple[str, ...], about: tuple[str, ...], form:
     from warpfix.verify.patch import apply_patch
     from warpfix.verify.text import tried_lines
 
+    check_folder(html)
     if str(patch) == "-":
         data = sys.stdin.buffer.read()
     else:
@@ -43,6 +54,11 @@ def command(patch: Path, command: tuple[str, ...], about: tuple[str, ...], form:
     options = verify_settings(values, command)
     patched = apply_patch(data, str(Path.cwd()), "the patch" if str(patch) == "-" else str(patch))
     result = try_patch(patched, options, cwd=str(Path.cwd()), about=frozenset(about), say=progress())
+    if html is not None:
+        from warpfix.page import write_page
+        from warpfix.page.verified import tried_arms
+
+        write_page(html, *tried_arms(result), source=not no_source)
     if form == "json":
         import json
 

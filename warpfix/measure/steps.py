@@ -54,8 +54,6 @@ def next_steps(profile: Profile, shown: int = SHOWN) -> list[Step]:
         why = f"{count(len(profile.cold), 'cold run')} can't tell a change of time from noise; counts are exact."
         command = f"warpfix measure --samples {TIME_SAMPLES} -o before.json -- {typed}"
         steps.append(Step("Measure with samples before you change something", why, command))
-    why = f"A later change that adds to the {count(len(cold.builds), 'build')} then fails in CI, with its line."
-    steps.append(Step("Keep it as it is", why, f"warpfix budget write -- {typed}"))
     return steps[:shown]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from warpfix.measure.profile import Load, Run
-from warpfix.measure.stats import Summary, differs, summarise
+from warpfix.measure.stats import TIME_SAMPLES, Summary, differs, summarise
 
 
 class Status(str, enum.Enum):
@@ -73,9 +73,6 @@ class Totals:
 
 _LINES = 0.01
 _NAMES = 0.3
-
-TIME_SAMPLES = 3
-"""Below so many samples of each version a difference of time is no evidence: two agree by chance."""
 
 COUNTS = {
     "builds": "builds",
@@ -245,9 +242,9 @@ def _totals_to_dict(value: Totals) -> dict[str, Any]:
     return result
 
 
-def table(before: Totals, after: Totals) -> list[str]:
-    """Before and after as aligned lines of text, with the noise of the times."""
-    rows = [
+def rows(before: Totals, after: Totals) -> list[tuple[str, str, str]]:
+    """What is compared, before, and after, in words: counts, then times with their noise."""
+    found = [
         ("builds, cold", _cell(before.builds), _cell(after.builds)),
         ("identities", _cell(before.identities), _cell(after.identities)),
         ("builds, warm", _cell(before.warm_builds), _cell(after.warm_builds)),
@@ -258,14 +255,19 @@ def table(before: Totals, after: Totals) -> list[str]:
         ("elapsed, cold", _time(before.wall_s, "s", 2), _time(after.wall_s, "s", 2)),
         ("elapsed, warm", _time(before.warm_wall_s, "s", 2), _time(after.warm_wall_s, "s", 2)),
     ]
-    rows = [row for row in rows if row[1] or row[2]]
-    rows = [row for row in rows if row[0] != "device-code links" or set(row[1:]) - {"0", ""}]
-    rows = [row for row in rows if row[0] != "kernels made" or (row[2] and row[1] != row[2])]
-    width = max((len(row[0]) for row in rows), default=0)
-    left = max([len("before"), *(len(row[1]) for row in rows)])
-    right = max([len("after"), *(len(row[2]) for row in rows)])
+    found = [row for row in found if row[1] or row[2]]
+    found = [row for row in found if row[0] != "device-code links" or set(row[1:]) - {"0", ""}]
+    return [row for row in found if row[0] != "kernels made" or (row[2] and row[1] != row[2])]
+
+
+def table(before: Totals, after: Totals) -> list[str]:
+    """Before and after as aligned lines of text, with the noise of the times."""
+    found = rows(before, after)
+    width = max((len(row[0]) for row in found), default=0)
+    left = max([len("before"), *(len(row[1]) for row in found)])
+    right = max([len("after"), *(len(row[2]) for row in found)])
     lines = [f"{'':{width}}  {'before':>{left}}  {'after':>{right}}"]
-    lines += [f"{name:{width}}  {old:>{left}}  {new:>{right}}" for name, old, new in rows]
+    lines += [f"{name:{width}}  {old:>{left}}  {new:>{right}}" for name, old, new in found]
     return lines
 
 
