@@ -1,10 +1,10 @@
 """Digests of the arrays that each launch was given, taken when it has run: on demand, because it reads them all.
 
-Which of its arrays a kernel writes is known to Warp only while it generates the kernel's code, and not of a kernel from
-the cache; so all of them are digested, what a launch only read among them. Taken are arrays in arguments, in structs and
-under indexed arrays, and gradients for adjoint launches. Pointers and handles are left out: fields of arrays in structs,
-and of 64-bit integers those that look like an address. Not seen is what a kernel reaches through an id (a mesh's points,
-a volume, a hash grid) before some launch is given that array.
+Which of its arrays a kernel writes is known to Warp only while it generates the kernel's code, and not of a kernel that
+comes from the cache; so all are digested, what a launch only read among them. Taken are arrays in arguments, in structs
+and under indexed arrays, and gradients for adjoint launches. Pointers and handles are left out: arrays in the elements
+of other arrays, and 64-bit integers that look like an address. Not seen is what a kernel reaches through an id (points
+of a mesh, a volume, a hash grid) before some launch is given that array.
 
 File (``<log>.data``): a stream of uint32. Of each launch its signature, then for each of its arrays the first half of a
 digest of 64 bits; their number follows from the signature ("data-names" in the log). Beyond a limit only checkpoints:
@@ -280,8 +280,7 @@ def _pieces(whole):
     for start in range(0, whole.shape[0], step):
         part = whole[start : start + step]
         if len(part) == 1 and part.size > _CHUNK:
-            for piece in _pieces(part[0]):
-                yield piece
+            yield from _pieces(part[0])
         else:
             yield part
 
@@ -289,9 +288,10 @@ def _pieces(whole):
 def _fields(struct, base, parts):
     # type: (Any, int, list[tuple[int, int, bool]]) -> None
     """The parts of a struct without padding and without what holds pointers."""
+    kinds = {field[0]: field[1] for field in struct.ctype._fields_}
     for label, field in struct.vars.items():
         place = getattr(struct.ctype, label)
-        kind = dict((name, one) for name, one in struct.ctype._fields_)[label]
+        kind = kinds[label]
         if _is_struct(field.type):
             _fields(field.type, base + place.offset, parts)
         elif not issubclass(kind, ctypes.Structure):
@@ -314,8 +314,11 @@ def _scalar(dtype):
 
 def install(context, probe):
     # type: (Any, Any) -> None
-    """Hook the places that every launch passes, and where arrays are made. To be called before launches are hooked: what
-    is hooked there runs first, looks at its caller's frame, and says which launch this is."""
+    """Hook the places that every launch passes, and where arrays are made.
+
+    To be called before launches are hooked: those hooks run first, look at their caller's frame, and say which launch
+    this is.
+    """
     data = probe.data
     if data is None:
         return

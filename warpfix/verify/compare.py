@@ -17,6 +17,8 @@ from typing import Any
 
 from warpfix.findings import KernelRename
 from warpfix.measure.profile import BuiltKernel, KernelDef, LaunchSignature, Load, ProcessRun, Profile, Run
+from warpfix.probe.data import EVERY
+from warpfix.verify.data import Difference, Process, compare_data, has_data, left_out
 from warpfix.verify.verdict import INVARIANTS, Check, Outcome, Totals, Verdict, judge, totals
 
 Token = Hashable
@@ -109,6 +111,7 @@ class _Comparison:
         self.interned: dict[Token, int] = {}
         self.words: list[Token] = []
         self.by_kernel = False
+        self.difference_in_data: Difference | None = None
         self.known_code: dict[Token, BuiltKernel] = {}
         self.remember_code(before, True)
         self.remember_code(after, False)
@@ -221,7 +224,7 @@ class _Comparison:
         launches = self.launches()
         # Where the launches are others, options and code are still told, kernel by kernel.
         self.by_kernel = launches.outcome is not Outcome.HELD
-        return [launches, self.options(), self.code(), self.program(), *self.text(), *self.probe()]
+        return [launches, self.options(), self.code(), *self.data(), self.program(), *self.text(), *self.probe()]
 
     def launches(self) -> Check:
         count = sum(trace.process.launches.total for trace in self.traces_before[0])
@@ -452,6 +455,72 @@ class _Comparison:
             return "its machine code, although the generated code is equal: what compiles or links it changed"
         return "a constant, a statement or a called function changed"
 
+    # Data.
+
+    def data(self) -> list[Check]:
+        """Did each launch leave the same in its arrays? Nothing is said where nobody asked."""
+        before = [self.digested(traces) for traces in self.traces_before]
+        after = [self.digested(traces) for traces in self.traces_after]
+        sides = [all(map(has_data, before)), all(map(has_data, after))]
+        if not any(map(has_data, [*before, *after])):
+            return []
+        if not all(sides):
+            return [Check("data", Outcome.MISSING, "the arrays of launches were digested on one side only")]
+        stopped = any(run.stopped_by is not None for run in [*self.before, *self.after])
+        unstable: set[tuple[tuple[str, ...], str]] = set()
+        for other in before[1:]:
+            made = compare_data(before[0], other, self.old_name, self.old_name, all_of_them=True, stopped=stopped)
+            if made.unlike:
+                message = f"two runs of the baseline can't be compared launch by launch: {made.unlike}"
+                return [Check("data", Outcome.UNVERIFIED, message)]
+            if made.difference is not None:
+                message = "two runs of the baseline differ beyond the launches of which each array is recorded"
+                return [Check("data", Outcome.UNVERIFIED, message)]
+            unstable |= made.unstable
+        form = ""
+        if unstable:
+            names = ", ".join(f"`{name}` of {_kernel_words(kernel)}" for kernel, name in sorted(unstable))
+            form = f"without {names}, which differ{'s' * (len(unstable) == 1)} between two runs of the baseline"
+        if len(before) < 2:
+            form = "with one run of the baseline, which could not be compared with itself"
+        for new in after:
+            made = compare_data(
+                before[0], new, self.old_name, self.new_name, ignore=frozenset(unstable), stopped=stopped
+            )
+            if made.unlike:
+                return [Check("data", Outcome.UNVERIFIED, f"arrays can't be compared: {made.unlike}", form)]
+            if made.difference is not None:
+                self.difference_in_data = made.difference
+                return [Check("data", Outcome.UNVERIFIED, _difference_words(made.difference), form)]
+        message = f"the arrays of {made.launches:,} launches equal bit for bit, each time after the launch"
+        if made.unchecked:
+            message = f"{message}; {made.unchecked:,} launches beyond were not compared"
+        missing = [f"{count:,} {why}" for why, count in sorted(left_out(before[0]).items())]
+        if missing:
+            message = f"{message}; not looked at: {', '.join(missing)}"
+        if unstable and self.nothing_left(unstable):
+            message = "no array is the same in two runs of the baseline: nothing to compare"
+            return [Check("data", Outcome.UNVERIFIED, message)]
+        return [Check("data", Outcome.HELD, message, form)]
+
+    def digested(self, traces: Iterable[_Trace]) -> list[Process]:
+        return [(trace.key, trace.process) for trace in traces if trace.process.launches.total]
+
+    def old_name(self, signature: LaunchSignature) -> tuple[str, ...]:
+        return (*self.definition(signature.kernel, True), signature.overload)
+
+    def new_name(self, signature: LaunchSignature) -> tuple[str, ...]:
+        return (*self.definition(signature.kernel, False), signature.overload)
+
+    def nothing_left(self, unstable: set[tuple[tuple[str, ...], str]]) -> bool:
+        """Whether every array of every launched kernel differs between runs of the baseline."""
+        for process in (trace.process for trace in self.traces_before[0]):
+            names = process.data.names if process.data else {}
+            for signature in process.launches.signatures:
+                if any((self.old_name(signature), name) not in unstable for name in names.get(signature.id, ())):
+                    return False
+        return True
+
     # Program, text, probe.
 
     def program(self) -> Check:
@@ -515,6 +584,8 @@ class _Comparison:
         cold = [run for run in self.before if run.state == "cold"]
         if len(cold) < 2 and self.before:
             notes.append("one cold run of the baseline: it could not be compared with itself")
+        if any(process.data is not None for run in [*self.before, *self.after] for process in run.processes):
+            notes.append("times are left out: with --check-data they are those of reading every array")
         old, new = totals(self.before), totals(self.after)
         notes += [f"builds differ between cold runs of {a}" for a, t in _arms(old, new) if len(set(t.builds)) > 1]
         return notes
@@ -635,6 +706,20 @@ def _parts(forward: str, backward: str, only_forward: bool) -> tuple[str, ...] |
 
 def _plain(value: Any) -> str:
     return repr(value)
+
+
+def _difference_words(found: Difference) -> str:
+    if not found.exact:
+        return f"arrays differ, first in one of the {EVERY:,} launches up to launch {found.launch + 1:,}"
+    line = f", launched at {Path(found.line.path).name}:{found.line.line}" if found.line else ""
+    return f"launch {found.launch + 1:,} leaves other bits in `{found.array}` of {_kernel_words(found.kernel)}{line}"
+
+
+def first_difference(before: Sequence[Run], after: Sequence[Run], expected: Expected) -> Difference | None:
+    """The first launch that left other data in its arrays; None where none did, or none could be told."""
+    comparison = _Comparison(list(before), list(after), expected)
+    comparison.data()
+    return comparison.difference_in_data
 
 
 def _instance_of(word: Token) -> Any:

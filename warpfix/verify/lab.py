@@ -18,9 +18,10 @@ from types import TracebackType
 
 from warpfix.errors import WarpfixError
 from warpfix.findings import KernelRename
-from warpfix.measure.profile import Profile, Run
+from warpfix.measure.profile import Profile, Run, Sample
 from warpfix.measure.run import RunSettings, environment_facts, last_lines, require_good, run_command
-from warpfix.verify.compare import Expected, compare, real
+from warpfix.verify.compare import Expected, compare, first_difference, real
+from warpfix.verify.data import distance
 from warpfix.verify.verdict import Check, Outcome, Status, Verdict, judge, merge, totals
 
 
@@ -171,8 +172,9 @@ class Lab:
         caches: Path,
         must_succeed: bool,
         whatever_the_time: bool = False,
+        watch: int | None = None,
     ) -> Run:
-        """One run.
+        """One run. ``watch``: the number of a launch whose arrays are to be kept.
 
         Raises:
             OutOfTime: It would pass --max-time.
@@ -184,7 +186,7 @@ class Lab:
         about = f", {state}, about {expected:.0f} s" if expected else f", {state}"
         self.say(f"run {self.runs_done + 1}: {'edited' if overlay else 'as it stands'}{about}")
         number, self.runs_done = self.runs_done, self.runs_done + 1
-        settings = replace(self.options.settings, target=job.target)
+        settings = replace(self.options.settings, target=job.target, data_watch=watch)
         done = run_command(
             job.argv,
             cwd=self.cwd,
@@ -240,7 +242,49 @@ class Lab:
                         return judgement
         except OutOfTime:
             cut_short = True
-        return self._judgement(candidate, runs, cut_short)
+        return self._explained(candidate, self._judgement(candidate, runs, cut_short), runs)
+
+    def _expected(self, candidate: Candidate, runs: Sequence[Run]) -> Expected:
+        # A file that only one of several commands executes is verified by that one.
+        ran = _executed(runs)
+        return Expected(
+            renames=candidate.renames,
+            options=candidate.options,
+            overlaid={path: digest(data) for path, data in candidate.files.items() if real(path) in ran},
+            accept_stdout=self.options.accept_stdout,
+        )
+
+    def _explained(
+        self, candidate: Candidate, judgement: Judgement, runs: Mapping[Job, Sequence[Run]]
+    ) -> Judgement:
+        """Where equal code left other data: run both versions once more to keep the arrays of the first such launch."""
+        verdicts = dict(judgement.verdicts)
+        for job, some in runs.items():
+            verdict = verdicts[job.text]
+            check = next((one for one in verdict.checks if one.invariant == "data"), None)
+            if verdict.broken or check is None or check.outcome is not Outcome.UNVERIFIED or not some:
+                continue
+            found = first_difference(self.baseline[job], some, self._expected(candidate, some))
+            if found is None or not found.exact:
+                continue
+            try:
+                sides = [self._samples(job, files, found.launch) for files in (candidate.originals, candidate.files)]
+                words = distance(*sides) or "run once more, both versions left the same there"
+            except (OutOfTime, WarpfixError):
+                words = "how far apart was not measured: another run was not possible"
+            told = replace(check, message=f"{check.message} ({words})")
+            checks = tuple(told if one is check else one for one in verdict.checks)
+            verdicts[job.text] = replace(verdict, checks=checks)
+        return replace(judgement, verdicts=verdicts)
+
+    def _samples(self, job: Job, files: Mapping[str, bytes], launch: int) -> list[Sample]:
+        """The arrays of one launch, of the first process that made it."""
+        caches = self._root / f"caches-{self.runs_done}"
+        try:
+            run = self.run(job, "cold", files, caches, False, watch=launch)
+        finally:
+            shutil.rmtree(caches, ignore_errors=True)
+        return next((list(p.data.samples) for p in run.processes if p.data and p.data.samples), [])
 
     def rejudge(self, candidate: Candidate, judgement: Judgement) -> Judgement:
         """Judge a candidate by runs that were made for another one, which did the same."""
@@ -284,15 +328,7 @@ class Lab:
         message = f"no process executed {', '.join(never)}: what the edit does is not shown by this command"
         missing = [Check("text", Outcome.UNVERIFIED, message)] if never else []
         for job, some in runs.items():
-            # A file that only one of several commands executes is verified by that one.
-            ran = _executed(some)
-            texts = {path: digest(data) for path, data in candidate.files.items() if real(path) in ran}
-            expected = Expected(
-                renames=candidate.renames,
-                options=candidate.options,
-                overlaid=texts,
-                accept_stdout=self.options.accept_stdout,
-            )
+            expected = self._expected(candidate, some)
             checks = [*candidate.checks, *(missing if _cold(some) else ())]
             verdict = compare(self.baseline[job], some, expected, checks=checks)
             if cut_short and verdict.status is not Status.INVALID and _cold(some) == 0:

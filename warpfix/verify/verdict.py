@@ -36,7 +36,7 @@ class Outcome(str, enum.Enum):
     """The data for it is in none or one of two reports; says nothing of the candidate."""
 
 
-INVARIANTS = ("launches", "options", "code", "program", "interface", "text", "probe")
+INVARIANTS = ("launches", "options", "code", "data", "program", "interface", "text", "probe")
 """``text``: each process ran the text that it was to run. ``probe``: the observation itself had no fault."""
 
 
@@ -141,6 +141,8 @@ def totals(runs: Iterable[Run]) -> Totals:
     """Add up the runs of one arm."""
     runs = list(runs)
     cold = [run for run in runs if run.state == "cold"]
+    # With --check-data a run takes as long as its arrays take to read.
+    timed = [run for run in runs if all(process.data is None for process in run.processes)]
     warm = [run for run in runs if run.state == "warm"]
     return Totals(
         builds=tuple(len(run.builds) for run in cold),
@@ -150,9 +152,9 @@ def totals(runs: Iterable[Run]) -> Totals:
         generated_bytes=tuple(sum(load.source_bytes for load in run.builds) for run in cold),
         lto_artifacts=tuple(sum(load.lto_artifacts for load in run.builds) for run in cold),
         made=tuple(sum(sum(p.kernel_definitions.values()) for p in run.processes) for run in cold),
-        module_ms=summarise([run.module_milliseconds for run in cold]),
-        wall_s=summarise([run.wall for run in cold]),
-        warm_wall_s=summarise([run.wall for run in warm]),
+        module_ms=summarise([run.module_milliseconds for run in timed if run.state == "cold"]),
+        wall_s=summarise([run.wall for run in timed if run.state == "cold"]),
+        warm_wall_s=summarise([run.wall for run in timed if run.state == "warm"]),
     )
 
 
