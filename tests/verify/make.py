@@ -18,16 +18,14 @@ from warpfix.measure.profile import (
     ProcessRun,
     Run,
 )
-from warpfix.verify.lab import Lab
+from warpfix.verify.lab import Job, Lab
 
 
 class Thrifty(Lab):
     """Keeps what was compiled between candidates: for tests that look at the invariants, not at the counts."""
 
-    def cold(
-        self, command: tuple[str, ...], overlay: Mapping[str, bytes] | None, whatever_the_time: bool = False
-    ) -> Run:
-        return self.run(command, "cold", overlay, self._root / "kept", False, whatever_the_time)
+    def cold(self, job: Job, overlay: Mapping[str, bytes] | None, whatever_the_time: bool = False) -> Run:
+        return self.run(job, "cold", overlay, self._root / "kept", False, whatever_the_time)
 
 
 FILE = "/project/app.py"
