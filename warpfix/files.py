@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import stat
 import tempfile
 import tokenize
@@ -24,6 +25,9 @@ from warpfix.errors import WarpfixError
 
 FOLDER = ".warpfix"
 """Name of the folder at a project's root that holds the lock and the record of the last write; git ignores it."""
+
+_LAST = "last-write.json"
+_PREFIX, _SUFFIX = ".warpfix-", ".tmp"
 
 
 class CannotWrite(WarpfixError):
@@ -131,8 +135,21 @@ def _quoted(name: str) -> str:
     return raw + "\t" if " " in raw else raw
 
 
+def check_writable(planned: Iterable[Change], root: str) -> None:
+    """Refuse what could not be written, before anything is made.
+
+    Raises:
+        CannotWrite: a file has changed since it was planned, is read-only, leads out of the project, or has hard links.
+    """
+    for change in planned:
+        _target(change, root)
+
+
 def write_all(planned: Sequence[Change], root: str) -> None:
     """Write every change, or none. One writer per project at a time.
+
+    What is replaced is kept first, so that ``undo`` can restore it whenever the process ends; an error or an interrupt
+    in between restores every file. A process that is killed leaves each file old or new.
 
     Args:
         planned: The changes; each is refused if its file is no longer what it was planned from.
@@ -143,18 +160,66 @@ def write_all(planned: Sequence[Change], root: str) -> None:
     """
     if not planned:
         return
-    with project_lock(root):
+    check_writable(planned, root)
+    with project_lock(root) as folder:
         targets = [_target(change, root) for change in planned]
-        done: list[tuple[str, Change]] = []
+        _sweep(targets)
+        record = _Record(folder)
         try:
-            for target, change in zip(targets, planned, strict=True):
-                _replace(target, change.after)
-                done.append((target, change))
-        except OSError as error:
-            for target, change in reversed(done):
-                _replace(target, change.before)
+            record.keep(planned, root)
+            _replace_all(targets, planned)
+        except BaseException as error:
+            record.take_back()
+            if not isinstance(error, OSError):
+                raise
             raise CannotWrite(f"{error.filename or ''}: {error.strerror or error}; nothing was changed") from error
-        _record(planned, root)
+        record.close()
+
+
+def undo(root: str) -> list[str]:
+    """Restore what the last write replaced; return the paths, or nothing where there is no write to undo.
+
+    A file that the write did not come to, because the process was killed, is as it was and stays so.
+
+    Raises:
+        CannotWrite: nothing was changed; a file is not as the write left it, or can't be written.
+    """
+    if not os.path.exists(os.path.join(root, FOLDER, _LAST)):
+        return []
+    with project_lock(root) as folder:
+        record = _Record(folder)
+        planned = record.reversed(root)
+        targets = [_target(change, root) for change in planned]
+        _sweep(targets)
+        try:
+            _replace_all(targets, planned)
+        except OSError as error:
+            raise CannotWrite(f"{error.filename or ''}: {error.strerror or error}; nothing was changed") from error
+        record.forget()
+    return [change.path for change in planned]
+
+
+def _replace_all(targets: Sequence[str], planned: Sequence[Change]) -> None:
+    """Write all; put back what was written where that does not come to its end."""
+    done: list[tuple[str, Change]] = []
+    try:
+        for target, change in zip(targets, planned, strict=True):
+            done.append((target, change))
+            _replace(target, change.after)
+    except BaseException:
+        for target, change in reversed(done):
+            # The last one may be old or new: an interrupt can come right after the rename.
+            if Path(target).read_bytes() != change.before:
+                _replace(target, change.before)
+        raise
+
+
+def _sweep(targets: Iterable[str]) -> None:
+    """Remove temporary files that a killed writer left beside the targets; the lock says that none is at work."""
+    for parent in {os.path.dirname(target) for target in targets}:
+        for stale in Path(parent).glob(f"{_PREFIX}*{_SUFFIX}"):
+            with contextlib.suppress(OSError):
+                stale.unlink()
 
 
 def _target(change: Change, root: str) -> str:
@@ -179,7 +244,12 @@ def _target(change: Change, root: str) -> str:
 
 def _replace(target: str, data: bytes) -> None:
     mode = stat.S_IMODE(os.stat(target).st_mode)
-    handle, temporary = tempfile.mkstemp(prefix=".warpfix-", suffix=".tmp", dir=os.path.dirname(target))
+    _write_new(target, data, mode)
+
+
+def _write_new(target: str, data: bytes, mode: int = 0o644) -> None:
+    """Give a path new content at once: beside it first, on disk, then under its name."""
+    handle, temporary = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=os.path.dirname(target))
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
@@ -194,19 +264,23 @@ def _replace(target: str, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def project_lock(root: str) -> Iterator[None]:
-    """Hold the project's lock; it is the operating system's, so that it ends with the process.
+def project_lock(root: str) -> Iterator[str]:
+    """Hold the project's lock, which is the operating system's, so that it ends with the process; give the folder.
 
     Raises:
         CannotWrite: another process holds it, or the folder can't be made.
     """
     folder = _folder(root)
-    with open(os.path.join(folder, "lock"), "a+b") as stream:
+    with contextlib.ExitStack() as stack:
+        try:
+            stream = stack.enter_context(open(os.path.join(folder, "lock"), "a+b"))
+        except OSError as error:
+            raise CannotWrite(f"{folder}: {error.strerror or error}") from error
         try:
             _lock(stream.fileno())
         except OSError as error:
             raise CannotWrite(f"{root}: another warpfix is writing to this project") from error
-        yield
+        yield folder
 
 
 def _folder(root: str) -> str:
@@ -232,21 +306,91 @@ def _lock(handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _record(planned: Sequence[Change], root: str) -> None:
-    """Keep what the last write replaced: the old bytes, and the digest that the new ones must still have."""
-    folder = _folder(root)
-    entries = []
-    for number, change in enumerate(planned):
-        name = f"before-{number}"
-        Path(folder, name).write_bytes(change.before)
-        entries.append(
-            {
-                "path": os.path.relpath(change.path, root).replace(os.sep, "/"),
-                "before": name,
-                "after_sha256": hashlib.sha256(change.after).hexdigest(),
-            }
-        )
-    for stale in Path(folder).glob("before-*"):
-        if stale.name not in {entry["before"] for entry in entries}:
-            stale.unlink()
-    Path(folder, "last-write.json").write_text(json.dumps({"version": 1, "files": entries}, indent=1), encoding="utf-8")
+class _Record:
+    """What the last write replaced, in the project's folder: a file that names the old contents, and their folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._last = os.path.join(folder, _LAST)
+        self._kept = ""
+        self._earlier: bytes | None = None
+
+    def keep(self, planned: Sequence[Change], root: str) -> None:
+        """Note what is about to be written, before it is."""
+        with contextlib.suppress(FileNotFoundError):
+            self._earlier = Path(self._last).read_bytes()
+        self._kept = tempfile.mkdtemp(prefix="before-", dir=self._folder)
+        entries = []
+        for number, change in enumerate(planned):
+            name = os.path.join(self._kept, str(number))
+            Path(name).write_bytes(change.before)
+            entries.append(
+                {
+                    "path": os.path.relpath(change.path, root).replace(os.sep, "/"),
+                    "before": os.path.relpath(name, self._folder).replace(os.sep, "/"),
+                    "before_sha256": _digest(change.before),
+                    "after_sha256": _digest(change.after),
+                }
+            )
+        _write_new(self._last, json.dumps({"version": 1, "files": entries}, indent=1).encode())
+
+    def take_back(self) -> None:
+        """Nothing was written: the record is what it was."""
+        with contextlib.suppress(OSError):
+            if self._earlier is not None:
+                _write_new(self._last, self._earlier)
+            else:
+                os.unlink(self._last)
+        shutil.rmtree(self._kept, ignore_errors=True)
+        if self._earlier is None:
+            self._remove_folder()
+
+    def close(self) -> None:
+        """Everything was written: what earlier writes replaced is no longer needed."""
+        for stale in Path(self._folder).glob("before-*"):
+            if str(stale) != self._kept:
+                shutil.rmtree(stale, ignore_errors=True)
+
+    def reversed(self, root: str) -> list[Change]:
+        """The changes that restore what was there.
+
+        Raises:
+            CannotWrite: the record can't be read, or a file is neither as it was before nor as it was written.
+        """
+        found = []
+        try:
+            for entry in json.loads(Path(self._last).read_text(encoding="utf-8"))["files"]:
+                path = os.path.join(root, *str(entry["path"]).split("/"))
+                before = Path(self._folder, *str(entry["before"]).split("/")).read_bytes()
+                if _digest(before) != entry["before_sha256"]:
+                    raise CannotWrite(f"{self._folder}: what {path} was before is damaged; nothing was undone")
+                try:
+                    now = Path(path).read_bytes()
+                except OSError as error:
+                    raise CannotWrite(f"{path}: {error.strerror or error}; nothing was undone") from error
+                if _digest(now) == entry["after_sha256"]:
+                    found.append(Change(path, now, before))
+                elif _digest(now) != entry["before_sha256"]:
+                    raise CannotWrite(f"{path}: changed since warpfix wrote it; nothing was undone")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise CannotWrite(f"{self._last}: can't be read: {error}; nothing was undone") from error
+        return found
+
+    def forget(self) -> None:
+        """What was written last is gone again: there is nothing to undo any more."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._last)
+        for stale in Path(self._folder).glob("before-*"):
+            shutil.rmtree(stale, ignore_errors=True)
+
+    def _remove_folder(self) -> None:
+        """Leave nothing behind where nothing was written and nothing was there."""
+        for name in (".gitignore", "lock"):
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(self._folder, name))
+        with contextlib.suppress(OSError):
+            os.rmdir(self._folder)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from warpfix import files
-from warpfix.files import CannotWrite, Change, changes, project_lock, read_source, unified_diff, write_all
+from warpfix.files import CannotWrite, Change, changes, project_lock, read_source, undo, unified_diff, write_all
+
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 TEXTS = {
     "plain": b"x = 1\n",
@@ -79,7 +83,7 @@ def test_write(tmp_path: Path) -> None:
     write_all(planned, str(tmp_path))
     assert (tmp_path / "a.py").read_bytes() == (tmp_path / "b.py").read_bytes() == b"new\n"
     assert stat.S_IMODE((tmp_path / "a.py").stat().st_mode) == 0o750
-    assert (tmp_path / ".warpfix" / "before-0").read_bytes() == b"old\n"
+    assert [path.read_bytes() for path in sorted(tmp_path.glob(".warpfix/before-*/*"))] == [b"old\n"] * 2
     assert (tmp_path / ".warpfix" / ".gitignore").read_text() == "*\n"
     assert [path.name for path in tmp_path.iterdir() if "tmp" in path.name] == []
 
@@ -98,6 +102,7 @@ def test_read_only(tmp_path: Path) -> None:
     with pytest.raises(CannotWrite, match="read-only"):
         write_all(planned, str(tmp_path))
     assert (tmp_path / "a.py").read_bytes() == b"old\n"
+    assert not (tmp_path / ".warpfix").exists()
 
 
 def test_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +120,133 @@ def test_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CannotWrite, match="nothing was changed"):
         write_all(planned, str(tmp_path))
     assert [(tmp_path / name).read_bytes() for name in ("a.py", "b.py", "c.py")] == [b"old\n"] * 3
-    assert sorted(path.name for path in tmp_path.glob(".warpfix-*")) == []
+    assert sorted(path.name for path in tmp_path.glob(".warpfix*")) == []
+
+
+@pytest.mark.parametrize("at", range(1, 5))
+def test_an_interrupt_restores_what_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    planned = make(tmp_path, "a.py", "b.py", "c.py")
+    replace = os.replace
+    calls = []
+
+    def interrupted(source: str, target: str) -> None:
+        calls.append(target)
+        replace(source, target)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(files.os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_all(planned, str(tmp_path))
+    assert [(tmp_path / name).read_bytes() for name in ("a.py", "b.py", "c.py")] == [b"old\n"] * 3
+    assert undo(str(tmp_path)) == []
+
+
+# ---- undo
+
+
+def test_undo_restores_and_is_done_once(tmp_path: Path) -> None:
+    planned = make(tmp_path, "a.py", "b.py")
+    (tmp_path / "a.py").chmod(0o750)
+    write_all(planned, str(tmp_path))
+    assert undo(str(tmp_path)) == [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
+    assert (tmp_path / "a.py").read_bytes() == (tmp_path / "b.py").read_bytes() == b"old\n"
+    assert stat.S_IMODE((tmp_path / "a.py").stat().st_mode) == 0o750
+    assert undo(str(tmp_path)) == []
+
+
+def test_undo_where_nothing_was_written(tmp_path: Path) -> None:
+    assert undo(str(tmp_path)) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_undo_is_of_the_last_write_alone(tmp_path: Path) -> None:
+    (first,) = make(tmp_path, "a.py")
+    write_all([first], str(tmp_path))
+    write_all([Change(first.path, b"new\n", b"newer\n")], str(tmp_path))
+    undo(str(tmp_path))
+    assert (tmp_path / "a.py").read_bytes() == b"new\n"
+    assert undo(str(tmp_path)) == []
+
+
+def test_a_write_that_failed_is_not_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (first,) = make(tmp_path, "a.py")
+    write_all([first], str(tmp_path))
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "_replace", lambda *given: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        with pytest.raises(CannotWrite, match="No space left"):
+            write_all([Change(first.path, b"new\n", b"newer\n")], str(tmp_path))
+    undo(str(tmp_path))
+    assert (tmp_path / "a.py").read_bytes() == b"old\n"
+
+
+def edited(path: Path) -> None:
+    path.write_bytes(b"mine\n")
+
+
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+def protected(path: Path) -> None:
+    path.chmod(0o444)
+
+
+@pytest.mark.parametrize("change", [edited, removed, protected])
+def test_undo_refuses_what_is_not_as_the_write_left_it(tmp_path: Path, change) -> None:
+    write_all(make(tmp_path, "a.py", "b.py"), str(tmp_path))
+    change(tmp_path / "b.py")
+    with pytest.raises(CannotWrite, match=r"b\.py"):
+        undo(str(tmp_path))
+    assert (tmp_path / "a.py").read_bytes() == b"new\n"
+
+
+def test_undo_with_a_damaged_record(tmp_path: Path) -> None:
+    write_all(make(tmp_path, "a.py"), str(tmp_path))
+    (kept,) = tmp_path.glob(".warpfix/before-*/*")
+    kept.write_bytes(b"damaged\n")
+    with pytest.raises(CannotWrite, match="damaged"):
+        undo(str(tmp_path))
+    (tmp_path / ".warpfix" / "last-write.json").write_text("{}")
+    with pytest.raises(CannotWrite, match="can't be read"):
+        undo(str(tmp_path))
+    assert (tmp_path / "a.py").read_bytes() == b"new\n"
+
+
+WRITER = """\
+import sys
+from warpfix.files import Change, undo, write_all
+
+root, names = sys.argv[1], sys.argv[2:]
+changes = [Change(f"{root}/{name}", b"old\\n" * 5000, b"new\\n" * 5000) for name in names]
+print("ready", flush=True)
+while True:
+    write_all(changes, root)
+    undo(root)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kills by signal")
+def test_killed_at_any_moment_each_file_is_old_or_new_and_undo_gives_the_old(tmp_path: Path) -> None:
+    names = [f"f{number}.py" for number in range(4)]
+    seen = set()
+    for number in range(25):
+        for name in names:
+            (tmp_path / name).write_bytes(b"old\n" * 5000)
+        (tmp_path / ".warpfix" / "last-write.json").unlink(missing_ok=True)
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path), *names], stdout=subprocess.PIPE, cwd=CHECKOUT
+        ) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            time.sleep(0.0017 * number)
+            writer.kill()
+        contents = [(tmp_path / name).read_bytes() for name in names]
+        assert set(contents) <= {b"old\n" * 5000, b"new\n" * 5000}
+        seen.add(tuple(contents))
+        undo(str(tmp_path))
+        assert {(tmp_path / name).read_bytes() for name in names} == {b"old\n" * 5000}
+    assert len(seen) > 1, "no kill came in the middle of anything"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")

@@ -92,7 +92,7 @@ class World:
         }
         status = 5 if "exit_5" in words else 0
         # Kernels that share a Warp module are built together.
-        builds = 0 if state == "warm" else None
+        builds = 0 if state == "warm" and "cleared" not in words else None
         return run(process(launches, overlaid=ran, builds=builds, together=True), state=state, status=status)
 
     def fix(self, name: str, old: str, new: str, line: int = 1, options: frozenset[str] = frozenset()) -> Planned:
@@ -105,7 +105,9 @@ class World:
         )
         return Planned(fix, (finding,))
 
-    def apply(self, *fixes: Planned, propose: Callable[[Profile], Proposal] | None = None) -> Applied:
+    def apply(
+        self, *fixes: Planned, propose: Callable[[Profile], Proposal] | None = None, write: bool = True
+    ) -> Applied:
         def plan(profile: Profile) -> Proposal:
             sources: dict[str, SourceFile] = {}
             for planned in fixes:
@@ -113,7 +115,7 @@ class World:
                     sources[path] = read_source(path)
             return Proposal(Plan(tuple(fixes), ()), sources)
 
-        return apply_verified(propose or plan, self.options, cwd=str(self.root))
+        return apply_verified(propose or plan, self.options, cwd=str(self.root), write=write)
 
 
 @pytest.fixture
@@ -436,3 +438,46 @@ def test_what_is_still_built_again_is_said_though_no_rule_finds_it(world: World)
     assert again.module == "app"
     assert "still built again: app" in report(applied)
     assert [one["module"] for one in applied.to_dict()["rebuilds"]] == ["app"]
+
+
+# Not to be written; what shows in the second run only.
+
+
+def test_proved_and_not_written(world: World) -> None:
+    world.write("a.py", "unique_one unique_two")
+    applied = world.apply(
+        world.fix("a.py", "unique_one", "shared_one"), world.fix("a.py", "unique_two", "shared_two", 2), write=False
+    )
+    assert (applied.status, applied.exit_status, applied.written) == ("proved", 1, ())
+    assert [change.after for change in applied.changes] == [b"# shared_one shared_two\n"]
+    assert world.words("a.py") == "unique_one unique_two"
+    assert world.log == ["A", "Aw", "B", "Bw", "B", "Bw", "A", "Aw"]
+    assert not (world.root / ".warpfix").exists()
+    assert "not written" in report(applied)
+
+
+def test_a_read_only_file_is_told_before_it_is_measured_edited(world: World) -> None:
+    path = Path(world.write("a.py", "unique_one unique_two"))
+    path.chmod(0o444)
+    with pytest.raises(CannotWrite, match="is read-only"):
+        world.apply(world.fix("a.py", "unique_one", "shared_one"), world.fix("a.py", "unique_two", "shared_two", 2))
+    assert world.log == ["A", "Aw"]
+    assert not (world.root / ".warpfix").exists()
+
+
+def test_a_fix_that_saves_the_second_run_its_builds_is_kept(world: World) -> None:
+    world.write("a.py", "unique_one unique_two")
+    world.write("b.py", "cleared")
+    cache = world.fix("b.py", "cleared", "kept")
+    applied = world.apply(
+        world.fix("a.py", "unique_one", "shared_one"), world.fix("a.py", "unique_two", "shared_two"), cache
+    )
+    assert applied.status == "written", report(applied)
+    assert cache in applied.kept and applied.left == []
+    assert "builds in a warm run" in report(applied)
+
+
+def test_a_fix_of_the_cache_alone_earns_its_place(world: World) -> None:
+    world.write("b.py", "cleared")
+    applied = world.apply(world.fix("b.py", "cleared", "kept"))
+    assert applied.status == "written", report(applied)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from warpfix.errors import EXIT_FINDINGS, EXIT_OK, WarpfixError
-from warpfix.files import FOLDER, CannotWrite, Change, SourceFile, changes, write_all
+from warpfix.files import CannotWrite, Change, SourceFile, changes, check_writable, undo, write_all
 from warpfix.findings import Applicability, KernelRename
 from warpfix.measure.profile import Load, Profile, Run
 from warpfix.measure.report import summary
@@ -31,6 +31,8 @@ class Proposal:
     plan: Plan
     sources: Mapping[str, SourceFile]
     """Path to the file as read, for every path that the plan edits."""
+    root: str | None = None
+    """The folder that the edited files belong to, where that is not the project in which the command runs."""
 
 
 @dataclass(frozen=True)
@@ -137,13 +139,16 @@ class Applied:
     """The outcome of ``apply --verify``, filled in as it goes on."""
 
     status: str = "nothing-to-do"
-    """``written``, ``nothing-to-do``, ``refused`` (no good verdict) or ``undone`` (the real tree disagreed)."""
+    """``written``, ``nothing-to-do``, ``refused`` (no good verdict), ``undone`` (the real tree disagreed), or
+    ``proved`` (good, and not to be written)."""
     kept: tuple[Planned, ...] = ()
     left: list[Left] = field(default_factory=list)
     dropped: tuple[Dropped, ...] = ()
     judgement: Judgement | None = None
     refused: list[Judgement] = field(default_factory=list)
     baseline: Mapping[Job, Profile] = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
+    """What was written, or would be."""
     written: tuple[str, ...] = ()
     confirmed: str = ""
     touched: Mapping[str, str] = field(default_factory=dict)
@@ -184,7 +189,7 @@ class Applied:
 
     @property
     def exit_status(self) -> int:
-        """0: written, or nothing to do; 1: there was a candidate, and it was not good."""
+        """0: written, or nothing to do; 1: there was a candidate, and it was not good, or was not to be written."""
         return EXIT_OK if self.status in ("written", "nothing-to-do") else EXIT_FINDINGS
 
 
@@ -194,6 +199,7 @@ def apply_verified(
     *,
     cwd: str,
     say: Callable[[str], None] = lambda line: None,
+    write: bool = True,
 ) -> Applied:
     """Measure, plan, judge what the plan proposes, and write what is good.
 
@@ -202,12 +208,13 @@ def apply_verified(
         options: Commands, samples and limits.
         cwd: Where the commands run.
         say: Told in one line what is about to happen.
+        write: Whether what is good is written; else it is only returned.
 
     Raises:
         WarpfixError: The command fails as it stands, does not end or can't be observed; or a file can't be written.
     """
     with Lab(options, cwd, say) as lab:
-        _announce(lab, writes=True)
+        _announce(lab, writes=write)
         root = find_root(cwd) or cwd
         result = Applied(root=root)
         result.baseline = lab.measure_baseline(root)
@@ -217,13 +224,34 @@ def apply_verified(
         kept = list(proposal.plan.kept)
         if not kept:
             return result
-        loop = _Loop(lab, proposal, result, root)
+        loop = _Loop(lab, proposal, result, proposal.root or root)
+        if write:
+            # Said before the runs, which may take long; looked at again when it is written.
+            for owner, some in _by_root(loop.candidate(kept), root).items():
+                check_writable(some, owner)
         result.kept, result.judgement = loop.settle(kept)
         if not result.kept or result.judgement is None or result.judgement.status is not Status.GOOD:
             result.status = "refused"
             return result
-        _write_and_confirm(lab, proposal, result, loop.candidate(list(result.kept)))
+        candidate = loop.candidate(list(result.kept))
+        result.changes = _changes(candidate)
+        if write:
+            _write_and_confirm(lab, result, candidate)
+        else:
+            result.status = "proved"
         return result
+
+
+def _changes(candidate: Candidate) -> tuple[Change, ...]:
+    return tuple(Change(path, candidate.originals[path], data) for path, data in sorted(candidate.files.items()))
+
+
+def _by_root(candidate: Candidate, root: str) -> dict[str, list[Change]]:
+    """The changes by the project that they are written to, each with a lock and a record of its own."""
+    found: dict[str, list[Change]] = {}
+    for change in _changes(candidate):
+        found.setdefault(find_root(change.path) or root, []).append(change)
+    return found
 
 
 def _together(profiles: Mapping[Job, Profile], options: VerifyOptions) -> Profile:
@@ -338,6 +366,8 @@ class _Loop:
         if len(groups) == 1:
             return []
         gained = _gained(kept, self.lab.baseline, judgement)
+        # A fix of the cache shows in the second run only.
+        warm = any(_fewer(one.after.warm_builds, one.before.warm_builds) for one in judgement.verdicts.values())
         found: list[Planned] = []
         for group in groups.values():
             if any(planned in gained for planned in group):
@@ -346,7 +376,7 @@ class _Loop:
             if not rest:
                 continue
             try:
-                without = self.lab.try_once(self.candidate(rest))
+                without = self.lab.try_once(self.candidate(rest), warm=warm)
             except OutOfTime:
                 break
             if without.status is not Status.INVALID and not _worse(without, judgement):
@@ -425,11 +455,15 @@ def _made(runs: Iterable[Run], definitions: Collection[tuple[str, str]]) -> int:
     return count
 
 
+def _fewer(some: Sequence[int], others: Sequence[int]) -> bool:
+    return bool(some and others) and max(some) < min(others)
+
+
 def _worse(without: Judgement, with_it: Judgement) -> bool:
     """Whether leaving a fix out costs builds, bytes or kernels made in some command."""
     for command, verdict in without.verdicts.items():
         full = with_it.verdicts[command]
-        for name in ("builds", "entries", "lto_artifacts", "generated_bytes", "made"):
+        for name in ("builds", "warm_builds", "entries", "lto_artifacts", "generated_bytes", "made"):
             some, all_ = getattr(verdict.after, name), getattr(full.after, name)
             # Names make generated text longer or shorter without making it other code.
             slack = 1.3 if name == "generated_bytes" else 1.0
@@ -438,17 +472,13 @@ def _worse(without: Judgement, with_it: Judgement) -> bool:
     return False
 
 
-def _write_and_confirm(lab: Lab, proposal: Proposal, result: Applied, candidate: Candidate) -> None:
+def _write_and_confirm(lab: Lab, result: Applied, candidate: Candidate) -> None:
     """Write, run the real tree cold once, and undo the write where it does not do what was measured."""
-    planned = [Change(path, candidate.originals[path], data) for path, data in sorted(candidate.files.items())]
-    by_root: dict[str, list[Change]] = {}
-    for change in planned:
-        by_root.setdefault(find_root(change.path) or result.root, []).append(change)
-    done: list[tuple[str, list[Change]]] = []
+    done: list[str] = []
     try:
-        for root, some in by_root.items():
+        for root, some in _by_root(candidate, result.root).items():
             write_all(some, root)
-            done.append((root, some))
+            done.append(root)
         problem = _disagreement(lab, result, candidate)
     except BaseException:
         _undo(done)
@@ -458,18 +488,16 @@ def _write_and_confirm(lab: Lab, proposal: Proposal, result: Applied, candidate:
         result.status, result.confirmed = "undone", problem
         return
     result.status = "written"
-    result.written = tuple(change.path for change in planned)
+    result.written = tuple(change.path for change in result.changes)
     result.confirmed = "one cold run of the written files gives the same counts, launches and output"
 
 
-def _undo(done: Sequence[tuple[str, Sequence[Change]]]) -> None:
-    for root, some in reversed(done):
+def _undo(done: Iterable[str]) -> None:
+    for root in done:
         try:
-            write_all([Change(change.path, change.after, change.before) for change in some], root)
+            undo(root)
         except CannotWrite as error:
             raise CannotWrite(f"the write could not be undone: {error}") from error
-        # What was written last is gone again: there is nothing to undo any more.
-        Path(root, FOLDER, "last-write.json").unlink(missing_ok=True)
 
 
 def _disagreement(lab: Lab, result: Applied, candidate: Candidate) -> str | None:

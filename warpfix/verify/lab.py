@@ -203,11 +203,12 @@ class Lab:
 
     # Judging.
 
-    def try_once(self, candidate: Candidate) -> Judgement:
-        """One cold run per command against the baseline so far: enough to refuse a candidate, not to accept it."""
+    def try_once(self, candidate: Candidate, warm: bool = False) -> Judgement:
+        """One cold run (and a warm one) of each job against the baseline so far: enough to refuse a candidate, not to
+        accept it."""
         runs: dict[Job, list[Run]] = {job: [] for job in self.options.jobs}
         for job in self.options.jobs:
-            failure = self._candidate_runs(job, candidate, runs[job], warm=False)
+            failure = self._candidate_runs(job, candidate, runs[job], warm=warm)
             if failure is not None:
                 return self._failed(candidate, job, failure, runs)
         return self._judgement(candidate, runs)

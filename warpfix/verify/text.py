@@ -95,6 +95,8 @@ def applied_lines(applied: Applied) -> list[str]:
         if keys:
             lines += ["", "kernel keys, old -> new:"]
             lines += [f"  {old} -> {new}" for old, new in dict.fromkeys(keys)]
+    elif applied.status == "proved":
+        lines += ["", "proved, and not written:", *_fixes(applied)]
     elif applied.status == "undone":
         lines += ["", *wrap(f"{applied.confirmed}; the write was undone")]
     elif applied.status == "refused" and applied.kept:
@@ -115,6 +117,10 @@ def _headline(applied: Applied) -> str:
         files = len(applied.written)
         assert applied.judgement is not None
         return f"written: {files} file{'s' if files > 1 else ''}: {applied.judgement.reason()}"
+    if applied.status == "proved":
+        files = len(applied.changes)
+        assert applied.judgement is not None
+        return f"proved, and not written: {files} file{'s' if files > 1 else ''}: {applied.judgement.reason()}"
     if applied.status == "undone":
         return "nothing is changed: the real tree disagreed with the measurement"
     if applied.status == "nothing-to-do":
