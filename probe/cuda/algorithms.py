@@ -41,8 +41,11 @@ class Algorithms:
 
         def run(*args):
             # type: (Any) -> Any
-            if host.argtypes and entry.argtypes and len(entry.argtypes) == len(host.argtypes) + 1:
-                args = args[1:]
+            more = len(entry.argtypes or ()) - len(host.argtypes or ())
+            if more not in (0, 1):
+                # Of the same name, and another thing: textures.
+                raise self.driver.deviations.unsupported(name)
+            args = args[more:]
             return self._run(name, entry, host, args)
 
         return run
