@@ -15,7 +15,7 @@ class Probe:
 
     def __init__(self, config, log):
         # type: (dict[str, Any], Any) -> None
-        from . import data, kernels, launches, lifecycle, modules, sequence
+        from . import data, kernels, launches, lifecycle, modules, rehashes, sequence
         from .caches import Caches
 
         self.config = config
@@ -23,11 +23,13 @@ class Probe:
         self.printed = 0
         self.context = None  # type: Any
         self.target = None  # type: Any
+        self.levers = None  # type: Any
         self.config_module = None  # type: Any
         self.ended = False
         self.leave = os._exit
-        self.caches = Caches(config["caches"], lambda choice, place, via: log.event("cache", choice=choice, via=via))
+        self.caches = Caches(config["caches"], self._cache_chosen)
         self.constructions = kernels.Constructions(self)
+        self.rehashes = rehashes.Rehashes(self)
         self.loads = modules.Loads(self)
         self.imports = None  # type: Any
         self.data = data.Data(log, config) if config.get("check_data") else None
@@ -35,6 +37,13 @@ class Probe:
         self.sequence = sequence.Sequence(
             log, config.get("stop_after_launches"), lambda: lifecycle.stop(self, "stop-after-launches")
         )
+
+    def _cache_chosen(self, choice, place, via):
+        # type: (str, str, str) -> None
+        from . import frames
+
+        line = frames.user_line(1)
+        self.log.repeated(("cache", via, str(line)), "cache", what="moved", choice=choice, via=via, line=line)
 
     def start_event(self):
         # type: () -> None
@@ -60,14 +69,16 @@ class Probe:
         self.ended = True
         try:
             self.flush()
-            self.log.event("end", how=how, reason=reason, launches=self.sequence.total)
+            self.log.event("end", how=how, reason=reason, launches=self.sequence.total, **self.losses())
         except Exception as error:
             self.log.fault("end", error)
 
     def flush(self):
         # type: () -> None
         """Write counters that are not written event by event."""
+        self.log.release()
         self.constructions.flush()
+        self.rehashes.flush()
         self.sequence.flush()
         if self.data is not None:
             self.data.flush()
@@ -83,12 +94,17 @@ class Probe:
         self.end("refused")
         self.leave(2)
 
+    def losses(self):
+        # type: () -> dict[str, Any]
+        """What could not be written, or was too much to be."""
+        return {"lost": self.log.lost, "dropped": self.log.dropped} if self.log.lost or self.log.dropped else {}
+
     def before_exec(self):
         # type: () -> None
         """The program replaces this process: what follows has a log of its own."""
         try:
             self.flush()
-            self.log.event("exec", launches=self.sequence.total)
+            self.log.event("exec", launches=self.sequence.total, **self.losses())
         except Exception as error:
             self.log.fault("exec", error)
 
@@ -101,6 +117,9 @@ class Probe:
         self.signatures.forget()
         if self.data is not None:
             self.data.reset()
+        self.constructions.forget()
+        self.rehashes.forget()
+        self.loads.forget()
         if self.imports is not None:
             # What was being imported is the parent's.
             self.imports.open = []
@@ -119,7 +138,7 @@ def start(folder):
     log = Log(config["logs"])
     if config.get("overlay"):
         _overlay(config["overlay"], log)
-    from . import environ, hooks, importing, lifecycle, spans, traces
+    from . import environ, hooks, importing, levers, lifecycle, spans, traces
 
     probe = Probe(config, log)
     probe.start_event()
@@ -127,6 +146,7 @@ def start(folder):
     traces.install()
     environ.install(folder, config.get("keep") or {}, probe.before_exec)
     probe.imports = spans.watch_imports(probe)
+    probe.levers = levers.begin(probe)
     importing.when_executed(hooks.CONTEXTS, lambda module: hooks.install(module, probe))
 
 

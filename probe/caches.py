@@ -4,6 +4,8 @@ import functools
 import hashlib
 import os
 
+from . import frames
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
@@ -40,7 +42,8 @@ class Caches:
         if mapped is None:
             digest = hashlib.sha256(full.encode("utf-8", "surrogateescape")).hexdigest()[:12]
             mapped = os.path.join(self.root, "chosen", digest)
-            self.seen[full] = mapped
+            if len(self.seen) < 20000:
+                self.seen[full] = mapped
             self.record(full, mapped, via)
         if os.path.isdir(full):
             # clear_kernel_cache() lists the folder: it must exist where the original does.
@@ -48,9 +51,12 @@ class Caches:
         return mapped
 
 
-def install(build, caches):
-    # type: (Any, Caches) -> None
-    """Map what ``init_kernel_cache`` is given, by argument or by WARP_CACHE_PATH (the program may set it itself)."""
+def install(build, caches, log):
+    # type: (Any, Caches, Any) -> None
+    """Map what ``init_kernel_cache`` is given, by argument or by WARP_CACHE_PATH (the program may set it itself); note
+    who clears a cache."""
+    for name in ("clear_kernel_cache", "clear_lto_cache"):
+        _hook_clear(build, name, log)
     original = getattr(build, "init_kernel_cache", None)
     if original is None:
         return
@@ -66,3 +72,22 @@ def install(build, caches):
         return original()
 
     build.init_kernel_cache = init_kernel_cache
+
+
+def _hook_clear(build, name, log):
+    # type: (Any, str, Any) -> None
+    original = getattr(build, name, None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def clear(*args, **kwargs):
+        # type: (Any, Any) -> Any
+        try:
+            line = frames.user_line(1)
+            log.repeated((name, line), "cache", what="cleared", via=name, line=line)
+        except Exception as error:
+            log.fault(name, error)
+        return original(*args, **kwargs)
+
+    setattr(build, name, clear)

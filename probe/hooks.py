@@ -4,7 +4,7 @@ costs only that observation."""
 import os
 import sys
 
-from . import caches, data, frames, kernels, launches, modules, options, output, spans
+from . import caches, data, frames, kernels, launches, levers, modules, options, output, spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,9 +37,17 @@ def install(context, probe):
             target = probe.target = cuda.prepare(context, build, codegen, config, probe)
         except Exception as error:
             probe.refuse("--target can't be set up: %s: %s" % (type(error).__name__, error))
-    probe.log.event("warp", version=str(getattr(config, "version", "?")), context=context.__name__, package=package)
+    probe.log.event(
+        "warp",
+        version=str(getattr(config, "version", "?")),
+        context=context.__name__,
+        package=package,
+        main=str(getattr(sys.modules.get("__main__"), "__file__", None) or ""),
+        imported=frames.user_line(1),
+    )
     for name, put, given in (
-        ("caches", caches.install, (build, probe.caches)),
+        ("caches", caches.install, (build, probe.caches, probe.log)),
+        ("levers", levers.install, (context, probe)),
         ("options", options.install, (context, config, probe)),
         ("kernels", kernels.install, (context, probe)),
         ("modules", modules.install, (context, build, codegen, probe)),
@@ -47,6 +55,7 @@ def install(context, probe):
         ("launches", launches.install, (context, probe)),
         ("output", output.install, (context, probe)),
         ("spans", spans.install, (context, probe)),
+        ("preload", levers.install_preload, (context, probe)),
     ):  # type: str, Any, Any
         try:
             put(*given)

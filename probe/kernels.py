@@ -34,49 +34,75 @@ def describe(kernel):
     return {"key": kernel.key, "qualname": getattr(func, "__qualname__", kernel.key), "path": path, "line": line}
 
 
+_SITES = 20000
+_OTHER = "(other kernels):0"
+
+
 class Constructions:
     """Counts kernel constructions by definition; each definition is logged once, counts at the end and now and then."""
 
     def __init__(self, probe):
         # type: (Any) -> None
         self.probe = probe
+        self.forget()
+
+    def forget(self):
+        # type: () -> None
+        """Start over: at the beginning and in a forked child, which has a log of its own."""
         self.counts = {}  # type: dict[str, int]
         self.seen = set()  # type: set[Any]
-        self.dirty = 0
-        self.again = 0
+        self.latest = {}  # type: dict[str, tuple[str, Any]]
         self.codes = {}  # type: dict[str, Any]
+        self.again = 0
+        self.dirty = 0
+        self.total = 0
 
     def made(self, kernel):
         # type: (Any) -> None
-        """Note that a kernel object was made."""
+        """Note that a kernel object was made, and by which line of the program."""
         data = describe(kernel)
         site = "%s:%d" % (data["path"], data["line"])
+        if site not in self.codes and len(self.codes) >= _SITES:
+            site = _OTHER
         self.counts[site] = self.counts.get(site, 0) + 1
         module = kernel.module.name if kernel.module else None
         code = getattr(kernel.func, "__code__", None)
+        line = maker(data, 2)
+        kernel._warpfix_made = line
+        if module in self.latest or len(self.latest) < _SITES:
+            self.latest[module] = (site, line)
         key = (site, data["key"], module)
-        if key not in self.seen and len(self.seen) < 20000:
+        if site is _OTHER:
+            pass
+        elif key not in self.seen and len(self.seen) < _SITES:
             self.seen.add(key)
-            parents = tuple(str(data["qualname"]).split(".<locals>.")[:-1])
-            outside = tuple(part.rsplit(".", 1)[-1] for part in parents)
-            self.probe.log.event("kernel", module=module, registered=frames.user_line(2, outside), **data)
+            self.probe.log.event("kernel", module=module, registered=line, **data)
         elif code is not self.codes.get(site) and "<locals>" not in data["qualname"] and self.again < 1000:
             # New code for the same line: its file ran again, no loop. Who asked for that?
             self.again += 1
-            line = frames.user_line(2, ("<module>",), data["path"])
             self.probe.log.event("remade", module=module, by=line, **data)
-        if len(self.codes) < 20000 or site in self.codes:
-            self.codes[site] = code
+        self.codes[site] = code
         self.dirty += 1
-        if self.dirty >= 1000:
+        self.total += 1
+        # Rarer and rarer: a program that makes a million kernels writes some dozens of times.
+        if self.dirty >= max(1000, self.total // 8):
             self.flush()
 
     def flush(self):
         # type: () -> None
-        """Write the counts."""
+        """Write what was counted since the last time."""
         if self.dirty:
-            self.dirty = 0
-            self.probe.log.event("constructions", counts=self.counts)
+            counts, self.counts, self.dirty = self.counts, {}, 0
+            self.probe.log.event("constructions", counts=counts)
+
+
+def maker(data, depth):
+    # type: (dict[str, Any], int) -> Any
+    """The line that had a kernel made: that called the factory around it, or imported or executed its file."""
+    parents = str(data["qualname"]).split(".<locals>.")[:-1]
+    if parents:
+        return frames.user_line(depth + 1, tuple(part.rsplit(".", 1)[-1] for part in parents))
+    return frames.user_line(depth + 1, ("<module>",), data["path"])
 
 
 def install(context, probe):

@@ -7,6 +7,7 @@ looks like is read from the frame of ``launch`` only when it is new: touching a 
 """
 
 import functools
+import hashlib
 import sys
 import threading
 import weakref
@@ -17,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
 
+MOST = 20000
+"""Signatures that are told apart; a program that launches in ever new shapes has no use for more."""
 _CHECKED = 64
 """How often ``max_blocks``, which Warp ignores on the CPU, is read for a launch that looks like one seen before."""
 
@@ -82,7 +85,10 @@ def _look(context, probe, thread, kernel, hooks, params, adjoint):
         full = (tuple(canonical(dim)), max_blocks, adjoint, kind)
         number = table.get(full)
         if number is None:
-            number = table[full] = probe.signatures.of(where, kernel, kind, dim, block_dim, max_blocks, adjoint)
+            number = probe.signatures.of(where, kernel, kind, dim, block_dim, max_blocks, adjoint)
+            if number == probe.signatures.other:
+                return (number, 0)
+            table[full] = number
         key = (bytes(params[0]), adjoint, command is None)
         entry = table.get(key)
         if entry is None:
@@ -130,7 +136,7 @@ def _hook_entry_points(context, probe, cpu_elsewhere):
                     number = hooks._warpfix[key]
                 except (AttributeError, KeyError):
                     number = probe.signatures.of(self, kernel, "launch", *key)
-                    probe.signatures.table(hooks)[key] = number
+                    probe.signatures.keep(hooks, key, number)
                 sequence.append(number)
             except Exception as error:
                 probe.log.fault("launch", error)
@@ -165,10 +171,11 @@ def _hook_entry_points(context, probe, cpu_elsewhere):
                 # Launches on the CPU inside a capture run through the recorder, not through invoke.
                 dim = _shape(params[0])
                 key = (dim, "captured", adjoint)
-                table = probe.signatures.table(hooks)
-                if key not in table:
-                    table[key] = probe.signatures.of(where, kernel, "launch", dim, None, 0, adjoint)
-                sequence.append(table[key])
+                number = probe.signatures.table(hooks).get(key)
+                if number is None:
+                    number = probe.signatures.of(where, kernel, "launch", dim, None, 0, adjoint)
+                    probe.signatures.keep(hooks, key, number)
+                sequence.append(number)
         except Exception as error:
             probe.log.fault("captured launch", error)
         return build(self, kernel, where, hooks, params, fwd_args, adjoint, *args, **kwargs)
@@ -198,7 +205,7 @@ def _hook_recorded(context, probe, thread, cpu_elsewhere):
                 number = self.hooks._warpfix[key]
             except (AttributeError, KeyError):
                 number = probe.signatures.of(self.module_exec, self.kernel, "recorded", *key[:4])
-                probe.signatures.table(self.hooks)[key] = number
+                probe.signatures.keep(self.hooks, key, number)
             probe.sequence.append(number)
         except Exception as error:
             probe.log.fault("recorded launch", error)
@@ -257,14 +264,31 @@ def probe_types(context):
     return sys.modules[context.__name__.rsplit(".", 1)[0] + ".types"]
 
 
+_BARE = {
+    "kernel": None,
+    "overload": "",
+    "module": "",
+    "load": -1,
+    "dim": [],
+    "dtypes": [],
+    "device": "",
+    "block_dim": 0,
+    "max_blocks": 0,
+    "adjoint": False,
+}  # type: dict[str, Any]
+
+
 class Signatures:
     """Interned launch signatures: each is logged once."""
 
     def __init__(self, probe):
         # type: (Any) -> None
         self.probe = probe
-        self.known = {}  # type: dict[str, int]
+        self.known = {}  # type: dict[bytes, int]
         self.tables = []  # type: list[Any]
+        self.crowded = 4096
+        self.other = None  # type: Any
+        self.lock = threading.Lock()
         self.bare = {}  # type: dict[tuple[str, str], int]
 
     def add(self, **fields):
@@ -272,10 +296,21 @@ class Signatures:
         """The id of a signature, logged when it is new. Equal content has one id: a factory that makes its kernel anew
         at every step launches the same thing."""
         content = repr(sorted(fields.items()))
-        number = self.known.get(content)
-        if number is None:
-            number = self.known[content] = len(self.known)
-            self.probe.log.event("sig", id=number, line=frames.user_line(1), **fields)
+        key = hashlib.sha256(content.encode("utf-8", "backslashreplace")).digest()
+        number = self.known.get(key)
+        if number is not None:
+            return number
+        with self.lock:
+            number = self.known.get(key)
+            if number is None and len(self.known) >= MOST:
+                self.probe.sequence.unlike(content)
+                if self.other is not None:
+                    return self.other
+                self.other = len(self.known)
+                fields = dict(_BARE, kind="other")
+            if number is None:
+                number = self.known[key] = len(self.known)
+                self.probe.log.event("sig", id=number, line=frames.user_line(1), **fields)
         return number
 
     def table(self, hooks):
@@ -285,9 +320,20 @@ class Signatures:
         if table is None:
             table = hooks._warpfix = {}
             self.tables.append(weakref.ref(hooks))
-            if len(self.tables) > 4096:
+            if len(self.tables) > self.crowded:
                 self.tables = [one for one in self.tables if one() is not None]
+                self.crowded = max(4096, 2 * len(self.tables))
+        elif len(table) >= MOST:
+            # The ids stay known by their content.
+            table.clear()
         return table
+
+    def keep(self, hooks, key, number):
+        # type: (Any, Any, int) -> None
+        """Remember a launch's id, so that the next one like it is quick; one of too many is looked at each time."""
+        table = self.table(hooks)
+        if number != self.other:
+            table[key] = number
 
     def of(self, module_exec, kernel, kind, dim, block_dim, max_blocks, adjoint):
         # type: (Any, Any, str, Any, Any, int, bool) -> int
@@ -322,19 +368,7 @@ class Signatures:
         # type: (str, str) -> int
         number = self.bare.get((kind, device))
         if number is None:
-            number = self.bare[kind, device] = self.add(
-                kernel=None,
-                overload="",
-                module="",
-                load=-1,
-                dim=[],
-                dtypes=[],
-                device=device,
-                block_dim=0,
-                max_blocks=0,
-                adjoint=False,
-                kind=kind,
-            )
+            number = self.bare[kind, device] = self.add(**dict(_BARE, kind=kind, device=device))
         return number
 
     def forget(self):
@@ -344,5 +378,8 @@ class Signatures:
             hooks = one()
             if hooks is not None:
                 hooks._warpfix.clear()
+        self.tables = []
         self.bare.clear()
         self.known.clear()
+        self.other = None
+        self.lock = threading.Lock()

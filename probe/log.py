@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
 
 FORMAT = 1
+LIMIT = 256 << 20
+"""Bytes of a process's log; beyond, only what is bounded by itself is written, and the rest is counted."""
+_ALWAYS = ("start", "end", "exec", "launches", "constructions", "rehashes", "limit", "fault", "overlaid")
+REPEATS = 100
+"""How often an event that repeats itself is written as it happens."""
+_KEYS = 20000
 
 
 class Log:
@@ -24,8 +30,19 @@ class Log:
         self.folder = folder
         self.parent = ""
         self.errors = 0
+        self.limit = LIMIT
         self._lock = threading.Lock()
+        self._fresh()
         self._open()
+
+    def _fresh(self):
+        # type: () -> None
+        self.size = 0
+        self.lost = 0
+        self.dropped = {}  # type: dict[str, int]
+        self._cut = False
+        self._times = {}  # type: dict[Any, int]
+        self._held = {}  # type: dict[Any, tuple[str, dict[str, Any]]]
 
     def _open(self):
         # type: () -> None
@@ -40,6 +57,7 @@ class Log:
         self.parent = self.name
         self._lock = threading.Lock()
         self.errors = 0
+        self._fresh()
         self._open()
 
     def now(self):
@@ -55,13 +73,53 @@ class Log:
         try:
             line = (json.dumps(fields, default=repr, separators=(",", ":")) + "\n").encode("utf-8", "backslashreplace")
             with self._lock:
-                handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
-                try:
-                    os.write(handle, line)
-                finally:
-                    os.close(handle)
+                if self.size + len(line) > self.limit and _kind not in _ALWAYS:
+                    self.dropped[_kind] = self.dropped.get(_kind, 0) + 1
+                    if self.dropped[_kind] > 1:
+                        return
+                    note = {"e": "limit", "t": fields["t"], "kind": _kind, "bytes": self.size}
+                    line = (json.dumps(note) + "\n").encode("utf-8")
+                self._append(line)
         except Exception:
             self.errors += 1
+
+    def _append(self, line):
+        # type: (bytes) -> None
+        """Write one line; a disk that is full may take a part of it, which must not spoil the next one."""
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            if self._cut:
+                line = b"\n" + line
+            written = os.write(handle, line)
+            self.size += written
+            self._cut = written < len(line)
+            self.lost += self._cut
+        except OSError:
+            self.lost += 1
+            raise
+        finally:
+            os.close(handle)
+
+    def repeated(self, key, _kind, **fields):
+        # type: (Any, str, Any) -> None
+        """An event that may come a million times: written the first hundred times for each key, then held back, so
+        that the latest one can be told when it matters (``release``)."""
+        if key not in self._times and len(self._times) >= _KEYS:
+            key = _kind
+        times = self._times[key] = self._times.get(key, 0) + 1
+        if times <= REPEATS:
+            self.event(_kind, **fields)
+        else:
+            fields.update(t=round(self.now(), 3), times=times)
+            self._held[key] = (_kind, fields)
+
+    def release(self):
+        # type: () -> None
+        """Write what was held back: before something that it may have caused, and at the end."""
+        if self._held:
+            held, self._held = self._held, {}
+            for kind, fields in held.values():
+                self.event(kind, **fields)
 
     def fault(self, where, error):
         # type: (str, BaseException) -> None

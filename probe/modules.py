@@ -3,15 +3,17 @@
 import functools
 import hashlib
 import itertools
+import json
 import os
 import re
 import sys
 import threading
 import time
 
-from . import frames, kernels
+from . import frames, kernels, machine
+from .headers import Header
 from .options import plain
-from .phases import Phase, take
+from .phases import Aside, Phase, divide, own_time, take
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +46,13 @@ class Loads:
         self.threads = {}  # type: dict[int, int]
         self.preload = None  # type: Any
         self.hashing = _Hashing()
-        self.sources = itertools.count()
-        self.rehashes = {}  # type: dict[str, list[float]]
+        self.known = set()  # type: set[str]
+        self.kept = 0
+
+    def forget(self):
+        # type: () -> None
+        """In a forked child: kernels must be described again, in the child's own log."""
+        self.known = set()
 
     def thread(self):
         # type: () -> int
@@ -61,22 +68,16 @@ class Loads:
         # type: (Any, Any, Any, float, float, Any, Any) -> Any
         """Log one load; returns what a launch signature needs of it."""
         done = take(start)
-        phases = {}  # type: dict[str, float]
         native = [entry for entry in done if entry[0] == "native"]
         link = [entry for entry in done if entry[0] == "link"]
-        for kind, _, _, own, _ in done:
-            if kind in ("hash", "codegen", "native", "link"):
-                phases[kind] = phases.get(kind, 0.0) + own * 1e3
         compiles = [entry for entry in done if entry[0] == "compile"]
         built = bool(native) or any(entry[4].get("compiled") for entry in compiles)
-        if compiles and error is None:
-            phases["load"] = (end - compiles[-1][2]) * 1e3
-        elif error is None:
-            last = max([entry[2] for entry in done] or [start])
-            phases["load"] = (end - last) * 1e3
         if error is not None and not done:
             # Warp repeats the recorded error of an earlier build: nothing was tried.
             return None
+        for entry in done:
+            self.probe.rehashes.claim(entry[4].get("rehash"))
+        self.probe.log.release()
         options = module.options
         active = block_dim if block_dim is not None else options.get("block_dim")
         if module_exec is not None:
@@ -94,29 +95,44 @@ class Loads:
             "target": target_of(device),
             "block_dim": int(active or 0),
         }
+        defined = {}  # type: dict[str, Any]
         self.probe.log.event(
             "load",
             outcome="failed" if error is not None else ("compiled" if built else "cached"),
             error="" if error is None else "%s: %s" % (type(error).__name__, str(error)[:500]),
             start=self.milliseconds(start),
             end=self.milliseconds(end),
-            phases={key: round(value, 4) for key, value in phases.items()},
+            phases={key: round(value, 4) for key, value in divide(start, end, done).items()},
+            probe=round(own_time(done) * 1e3, 4),
             thread=self.thread(),
-            kernels=ingredients(hasher),
-            functions=functions(hasher),
+            kernels=[self.refer(data, defined) for data in ingredients(hasher)],
+            functions={key: self.refer(data, defined) for key, data in functions(hasher).items()},
+            defined=defined,
             options=resolved(module, active, hasher, self.probe.config_module),
             source_bytes=sum(int(entry[4].get("source_bytes", 0)) for entry in native),
-            code=[entry[4].get("code") for entry in native if entry[4].get("code")] or self.cached(module, active),
+            code=([entry[4].get("code") for entry in native if entry[4].get("code")] + machine.take())
+            or self.cached(module, active, device),
             lto=max([len(link)] + [int(entry[4].get("lto", 0)) for entry in native]),
             paid=frames.user_line(3) or self.preload,
             cache=str(getattr(self.probe.config_module, "kernel_cache_dir", "")),
+            disabled=not getattr(self.probe.config_module, "cache_kernels", True),
             **record,
         )
         return record
 
-    def cached(self, module, block_dim):
-        # type: (Any, Any) -> list[str]
-        """The generated source that lies beside a binary taken from the cache; digested before the cache goes."""
+    def refer(self, data, defined):
+        # type: (dict[str, Any], dict[str, Any]) -> str
+        """A name for what a kernel or function puts into a hash; what the log does not hold yet goes to ``defined``: a
+        module that is built again for each of its thousand kernels would else be described a thousand times."""
+        name = digest(json.dumps(data, sort_keys=True, default=repr))
+        if name not in self.known:
+            self.known.add(name)
+            defined[name] = data
+        return name
+
+    def cached(self, module, block_dim, device):
+        # type: (Any, Any, Any) -> list[str]
+        """A CUDA binary taken from the cache and the generated source beside it; digested before the cache goes."""
         if self.probe.config_module is None:
             return []
         root = getattr(self.probe.config_module, "kernel_cache_dir", None)
@@ -128,9 +144,11 @@ class Loads:
         except TypeError:
             folder = os.path.join(str(root), identify())
         try:
-            names = sorted(name for name in os.listdir(folder) if name.endswith((".cpp", ".cu")))
+            names = sorted(os.listdir(folder))
         except OSError:
             return []
+        sources = [name for name in names if name.endswith((".cpp", ".cu"))]
+        names = sources + ([] if target_of(device) == "cpu" else machine.of_device(names, device))
         return [os.path.join(folder, name) for name in names]
 
 
@@ -190,6 +208,9 @@ def ingredients(hasher):
             values=note.get("values", {}),
             loops=loops(adj),
             functions={name: functions.get(name, "") for name in note.get("functions", [])},
+            types=note.get("types", {}),
+            made=getattr(kernel, "_warpfix_made", None),
+            generated=data["path"].startswith("<") or frames.is_internal(data["path"]),
             options={str(key): plain(item) for key, item in kernel.options.items()},
         )
         result.append(data)
@@ -203,7 +224,8 @@ def functions(hasher):
     result = {}  # type: dict[str, dict[str, Any]]
     for func, value in getattr(hasher, "function_hashes", {}).items():
         data = {"hash": value.hex()[:16] if isinstance(value, bytes) else str(value), "loops": 0}
-        data.update(constants={}, values={}, functions=[])
+        data.update(constants={}, values={}, types={}, functions=[])
+        data["path"], data["line"] = kernels.definition(getattr(func, "func", None), _source(func))
         texts = []
         for name in ("native_snippet", "adj_native_snippet", "replay_snippet"):
             texts.append(str(getattr(func, name, "") or ""))
@@ -216,12 +238,17 @@ def functions(hasher):
             note = notes.get(id(adj), {})
             texts.append(getattr(adj, "source", "") or "")
             data["loops"] += loops(adj)
-            for part in ("constants", "values"):
+            for part in ("constants", "values", "types"):
                 data[part].update(note.get(part, {}))
             data["functions"] += [one for one in note.get("functions", []) if one not in data["functions"]]
         data["source"] = digest(*texts)
         result[func.key] = data
     return result
+
+
+def _source(func):
+    # type: (Any) -> str
+    return getattr(getattr(func, "adj", None), "source", "") or ""
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -258,8 +285,10 @@ def install(context, build, codegen, probe):
     # type: (Any, Any, Any, Any) -> None
     """Hook hashing, code generation, native builds, links and Module.load."""
     _hook_hasher(context, codegen, probe)
+    _hook_struct(codegen, probe)
     _hook_builder(context)
     _hook_build(build, probe)
+    machine.install(build, probe)
     _hook_compile(context, probe)
     _hook_exec(context)
     _hook_load(context, probe)
@@ -281,11 +310,18 @@ def _hook_hasher(context, codegen, probe):
         given = args[1] if len(args) > 1 else kwargs.get("options")
         if isinstance(given, dict):
             self._warpfix_options = dict(given)
+        phase = Phase("hash")
         try:
-            with Phase("hash"):
+            with phase:
                 original(self, *args, **kwargs)
         finally:
             hashing.hasher = outer
+        try:
+            phase.data["rehash"] = probe.rehashes.hashed(
+                _module_of(args[0] if args else None), _clock() - phase.start - phase.nested, frames.user_line(1)
+            )
+        except Exception as error:
+            probe.log.fault("hash", error)
 
     hasher_class.__init__ = __init__
 
@@ -301,24 +337,66 @@ def _hook_hasher(context, codegen, probe):
         hasher = hashing.hasher
         if hasher is not None:
             try:
-                constants, _, functions = found
-                note = {"constants": {}, "values": {}, "functions": []}  # type: dict[str, Any]
-                for name, value in constants.items():
-                    note["constants"][str(name)] = digest(hasher.get_constant_bytes(value))
-                    note["values"][str(name)] = shown(value)
-                statics = getattr(self, "resolved_static_expressions", None) or {}
-                later = getattr(self, "deferred_static_expressions", None) or []
-                for text, value in itertools.chain(statics.items(), later):
-                    key = getattr(value, "key", None)
-                    note["constants"]["wp.static(%s)" % text] = digest(key if key is not None else repr(value))
-                    note["values"]["wp.static(%s)" % text] = shown(value) if key is None else str(key)
-                note["functions"] = [f.key for f in functions if not f.is_builtin()]
-                hasher._warpfix_notes[id(self)] = note
+                with Aside():
+                    hasher._warpfix_notes[id(self)] = _note(self, found, hasher)
             except Exception as error:
                 probe.log.fault("references", error)
         return found
 
     adjoint.get_references = get_references
+
+
+def _module_of(given):
+    # type: (Any) -> str
+    """The name of the module that is hashed: the hasher is given the module (up to 1.9), or its kernels."""
+    name = getattr(given, "name", None)
+    if name is not None:
+        return str(name)
+    for kernel in given or ():
+        return str(kernel.module.name)
+    return ""
+
+
+def _note(adjoint, found, hasher):
+    # type: (Any, Any, Any) -> dict[str, Any]
+    """What a kernel or function brings into the hash beside its text: constants, static values, structs, functions."""
+    constants, types, functions = found
+    note = {"constants": {}, "values": {}, "types": {}, "functions": []}  # type: dict[str, Any]
+    for name, value in constants.items():
+        note["constants"][str(name)] = digest(hasher.get_constant_bytes(value))
+        note["values"][str(name)] = shown(value)
+    statics = getattr(adjoint, "resolved_static_expressions", None) or {}
+    later = getattr(adjoint, "deferred_static_expressions", None) or []
+    for text, value in itertools.chain(statics.items(), later):
+        key = getattr(value, "key", None)
+        note["constants"]["wp.static(%s)" % text] = digest(key if key is not None else repr(value))
+        note["values"]["wp.static(%s)" % text] = shown(value) if key is None else str(key)
+    note["functions"] = [f.key for f in functions if not f.is_builtin()]
+    for kind in itertools.chain(types, adjoint.arg_types.values()):
+        struct = getattr(kind, "dtype", kind)
+        if isinstance(getattr(struct, "hash", None), bytes) and hasattr(struct, "vars"):
+            note["types"][struct.key] = {"hash": struct.hash.hex()[:16], "at": getattr(struct, "_warpfix_at", None)}
+    return note
+
+
+def _hook_struct(codegen, probe):
+    # type: (Any, Any) -> None
+    """Struct.__init__: which line declared it."""
+    struct = getattr(codegen, "Struct", None)  # type: Any
+    if struct is None:
+        return
+    original = struct.__init__
+
+    @functools.wraps(original)
+    def __init__(self, *args, **kwargs):
+        # type: (Any, Any, Any) -> None
+        original(self, *args, **kwargs)
+        try:
+            self._warpfix_at = frames.user_line(1)
+        except Exception as error:
+            probe.log.fault("struct", error)
+
+    struct.__init__ = __init__
 
 
 def _timed(owner, name, kind):
@@ -355,21 +433,24 @@ def _hook_build(build, probe):
             # type: (Any, Any) -> Any
             _original, _position = kwargs.pop("_warpfix")
             with Phase("native") as phase:
+                header = Header(kwargs.get("pch_dir"))
                 try:
-                    path = kwargs.get("cpp_path") or kwargs.get("cu_path") or args[_position]
-                    phase.data["source_bytes"] = os.path.getsize(path)
-                    links = kwargs.get("ltoirs")
-                    phase.data["lto"] = len(links) if links else 0
-                    phase.data["code"] = _keep(path, probe)
-                    probe.log.event("native", source=os.path.basename(path))
+                    with Aside():
+                        path = kwargs.get("cpp_path") or kwargs.get("cu_path") or args[_position]
+                        phase.data["source_bytes"] = os.path.getsize(path)
+                        links = kwargs.get("ltoirs")
+                        phase.data["lto"] = len(links) if links else 0
+                        phase.data["code"] = _keep(path, probe)
+                        probe.log.event("native", source=os.path.basename(path))
+                        header.begin()
                 except Exception as error:
                     probe.log.fault("native", error)
-                # What the probe itself did here is no part of the build.
-                phase.start = _clock()
                 try:
                     return _original(*args, **kwargs)
                 finally:
-                    probe.log.event("native-end")
+                    with Aside():
+                        phase.data["pch"] = header.end()
+                        probe.log.event("native-end")
 
         def wrapped(*args, _native=native, _original=original, _position=position, **kwargs):
             # type: (Any, Any, Any, int, Any) -> Any
@@ -378,15 +459,25 @@ def _hook_build(build, probe):
         setattr(build, name, functools.wraps(original)(wrapped))
 
 
+CODE_LIMIT = 1 << 30
+"""Bytes of generated source that are kept for each process, each text once."""
+
+
 def _keep(path, probe):
     # type: (str, Any) -> str
     """Save a copy of the generated source; the program's cache may not outlive the run."""
     with open(path, "rb") as file:
         text = file.read()
-    name = "%s-%d%s" % (probe.log.name, next(probe.loads.sources), os.path.splitext(path)[1])
-    copy = os.path.join(probe.config["code"], name)
-    with open(copy, "wb") as file:
-        file.write(text)
+    copy = os.path.join(probe.config["code"], digest(text) + os.path.splitext(path)[1])
+    if not os.path.exists(copy):
+        loads = probe.loads
+        if loads.kept + len(text) > probe.config.get("code_limit", CODE_LIMIT):
+            raise OSError("more than %d bytes of generated source: the rest is not kept" % loads.kept)
+        part = "%s.%d.%d" % (copy, os.getpid(), threading.get_ident())
+        with open(part, "wb") as file:
+            file.write(text)
+        os.replace(part, copy)
+        loads.kept += len(text)
     return copy
 
 

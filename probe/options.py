@@ -47,7 +47,8 @@ class Options(dict):  # type: ignore[type-arg]
             line = frames.user_line(2)
             for key, value in changes.items():
                 known = key in self
-                probe.log.event(
+                probe.log.repeated(
+                    (via, self._module, str(key), line),
                     "option",
                     via=via,
                     module=self._module,
@@ -129,7 +130,6 @@ def install(context, config, probe):
         original(self, *args, **kwargs)
         try:
             watch(self, probe)
-            probe.log.event("module", name=self.name)
         except Exception as error:
             probe.log.fault("module", error)
 
@@ -150,7 +150,9 @@ def install(context, config, probe):
             frame = sys._getframe(1)
             if not frames.is_internal(frame.f_code.co_filename):
                 known = name in self.__dict__ or hasattr(base, name)
-                probe.log.event(
+                line = frames.user_line(1)
+                probe.log.repeated(
+                    ("config", name, line),
                     "option",
                     via="config",
                     module=None,
@@ -158,7 +160,7 @@ def install(context, config, probe):
                     known=known,
                     old=plain(self.__dict__.get(name)),
                     new=plain(value),
-                    line=frames.user_line(1),
+                    line=line,
                 )
         except Exception as error:
             probe.log.fault("config", error)

@@ -48,7 +48,10 @@ class Sequence:
         self._hashed = 0
         self._lock = threading.Lock()
         self._written = 0.0
+        self._began = time.monotonic()
         self._beyond = 0
+        self._other = None  # type: Any
+        self.on_disk = False
         self.append = self._first
 
     def _first(self, signature):
@@ -74,6 +77,7 @@ class Sequence:
                 while written < size:
                     written += os.write(handle, block[: min(len(block), size - written)])
                 memory = mmap.mmap(handle, size)
+                self.on_disk = True
             finally:
                 os.close(handle)
         except Exception as error:
@@ -145,13 +149,25 @@ class Sequence:
             self._hashed += len(rest)
             self._counts.update(rest)
             now = time.monotonic()
-            if now - self._written > 0.5:
+            # Rarer and rarer: what a program of days writes stays small.
+            if now - self._written > max(0.5, (now - self._began) / 20):
                 self._written = now
                 self._write()
 
     def _write(self):
         # type: () -> None
-        self.log.event("launches", total=self._hashed, digest=self._digest.hexdigest(), beyond=self._counts)
+        other = self._other.hexdigest() if self._other else ""
+        self.log.event(
+            "launches", total=self._hashed, digest=self._digest.hexdigest(), beyond=self._counts, other=other
+        )
+
+    def unlike(self, content):
+        # type: (str) -> None
+        """A launch whose signature is one too many to be logged: told only by this digest."""
+        with self._lock:
+            if self._other is None:
+                self._other = hashlib.sha256()
+            self._other.update(content.encode("utf-8", "backslashreplace") + b"\0")
 
     def flush(self):
         # type: () -> None
@@ -160,3 +176,13 @@ class Sequence:
             self._written = float("inf")
             self._fold()
             self._write()
+        elif self._view is not None and (self._other or not self.on_disk):
+            prefix = array.array("I", [(value & ID_MASK) - 1 for value in self._view[: self.total]])
+            self.log.event(
+                "launches",
+                total=len(prefix),
+                digest=hashlib.sha256(prefix.tobytes()).hexdigest(),
+                # What the prefix file holds is counted from there.
+                beyond={} if self.on_disk else Counter(prefix),
+                other=self._other.hexdigest() if self._other else "",
+            )

@@ -108,7 +108,8 @@ def test_a_failed_build_and_its_repetition(gallery: Gallery) -> None:
 def test_a_cache_that_was_cleared(gallery: Gallery) -> None:
     first, second = gallery.builds("lost")
     assert first.hash == second.hash
-    assert second.cause.kind == "cache-lost"
+    assert second.cause.kind == "cache-cleared"
+    assert second.cause.line is not None and second.cause.line.line == gallery.line("lost.py", "clear_kernel_cache")
     assert second.paid_by is not None and second.paid_by.line == gallery.line("lost.py", "# lost")
 
 

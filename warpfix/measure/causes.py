@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from warpfix.measure.profile import Cause, Load, OptionWrite, SourceLine
+from warpfix.measure.profile import CacheEvent, Cause, Load, OptionWrite, Run, SourceLine
 
 Event = Mapping[str, Any]
 
@@ -25,12 +26,26 @@ KINDS = (
     "block-dim",
     "constant-changed",
     "function-changed",
+    "struct-changed",
+    "cache-cleared",
+    "cache-disabled",
+    "cache-moved",
     "cache-lost",
     "concurrent",
     "previous-failed",
     "inherited",
     "unknown",
 )
+
+ORDER = (
+    "option-changed",
+    "overload-added",
+    "kernel-added",
+    "constant-changed",
+    "struct-changed",
+    "function-changed",
+)
+"""Of several changes the first of these is named; the others follow."""
 
 CREATION_OPTIONS = frozenset(
     ("enable_backward", "max_unroll", "lineinfo", "compile_time_trace", "deterministic", "deterministic_max_records")
@@ -124,10 +139,12 @@ class Explainer:
         self._overloads: dict[tuple[str, str, str], Event] = {}
         self._remade: dict[tuple[str, str], Event] = {}
         self._homes: dict[tuple[str, int, str], set[str]] = {}
+        self._caches: list[CacheEvent] = []
 
     def see(self, event: Event) -> None:
         """Take note of an event that is not itself explained."""
         kind = event["e"]
+        self._caches += cache_events([event])
         if kind == "option":
             self._writes.append(event)
         elif kind == "kernel":
@@ -164,11 +181,10 @@ class Explainer:
             if same[-1]["outcome"] == "failed":
                 return Cause("previous-failed", f"the previous build of {module} failed: {same[-1].get('error')}", paid)
             if event["outcome"] == "compiled":
-                return Cause(
-                    "cache-lost",
-                    f"the same code of {module} was built before in this process, and the cache no longer had it",
-                    paid,
-                )
+                text = f"the same code of {module} was built before in this process, and "
+                since = [one for one in self._caches if one.at >= float(same[-1]["end"])]
+                moved = str(event.get("cache", "")) != str(same[-1].get("cache", ""))
+                return lost_cache(text, since, self._caches, event["options"], paid, moved)
             if not back:
                 return Cause("cache-lost", f"{module} was unloaded and loaded again unchanged", paid)
         before = [one for one in earlier if (one["block_dim"], one["target"]) == variant]
@@ -180,12 +196,15 @@ class Explainer:
             if event["target"] != earlier[-1]["target"]:
                 return Cause("first-load", f"first use of module {module} on {event['target']}", paid)
             return Cause("block-dim", text, paid, {**data, "also": [change.text for change in changes]})
+        if before[-1]["outcome"] == "failed" and not event["kernels"]:
+            # Warp forgot what it had hashed when that build failed.
+            text = f"the previous build of {module} failed: {before[-1].get('error')}"
+            return Cause("previous-failed", text, paid)
         changes = self._differences(module, before[-1], event)
         if not changes:
             return Cause("unknown", f"the hash of {module} changed for a reason that was not observed", paid)
         changes.sort(key=lambda change: KINDS.index(change.kind) if change.kind in KINDS else 99)
-        order = ("option-changed", "overload-added", "kernel-added", "constant-changed", "function-changed")
-        first = next((change for kind in order for change in changes if change.kind == kind), changes[0])
+        first = next((change for kind in ORDER for change in changes if change.kind == kind), changes[0])
         others = [change.text for change in changes if change is not first]
         text = first.text + (f" (and {len(others)} more)" if others else "")
         return Cause(first.kind, text, first.line or paid, {**first.data, "also": others} if others else first.data)
@@ -209,7 +228,12 @@ class Explainer:
                         f"{PurePath(path).name} runs twice, as {main} and as {imported}: its kernels were built for"
                         f" {other} already, and again for {module}"
                     )
-                    return Cause("imported-twice", text, SourceLine(path, line, qualname), {"other": other})
+                    data = {"other": other}
+                    by = _line(kernel.get("made"))
+                    if by is not None and by.path != path:
+                        data["registered"] = _where(by)
+                        text += f" (imported at {PurePath(by.path).name}:{by.line})"
+                    return Cause("imported-twice", text, SourceLine(path, line, qualname), data)
         return None
 
     def _differences(self, module: str, old: Event, new: Event, ignore: Iterable[str] = ()) -> list[Cause]:
@@ -228,15 +252,16 @@ class Explainer:
             stale = [kernel for value, kernel in olds.get(instance, {}).items() if value not in kernels]
             for index, kernel in enumerate(fresh):
                 if index < len(stale):
-                    changes.append(self._changed(module, stale[index], kernel))
+                    tables = (old.get("functions") or {}, new.get("functions") or {})
+                    changes.append(self._changed(module, stale[index], kernel, tables))
                 else:
                     changes.append(self._added(module, kernel, again=instance in olds))
         for instance, kernels in olds.items():
             missing = len([1 for value in kernels if value not in news.get(instance, {})])
             matched = len([1 for value in news.get(instance, {}) if value not in kernels])
             if missing > matched:
-                kernel = next(iter(kernels.values()))
-                line = SourceLine(str(kernel["path"]), int(kernel["line"]), str(kernel["qualname"]))
+                kernel = next(kernel for value, kernel in kernels.items() if value not in news.get(instance, {}))
+                line = _source(kernel)
                 text = f"kernel {kernel['key']} no longer exists (its last reference went away)"
                 changes.append(Cause("kernel-gone", text, line))
         return changes
@@ -252,70 +277,205 @@ class Explainer:
         via = str(writes[-1]["via"]) if writes else ""
         by = {"config": f"wp.config.{name}", "set_module_options": "wp.set_module_options"}.get(via, "module.options")
         text = f"option {name} of {module} changed from {old!r} to {new!r}"
+        if old is None and writes and not writes[-1].get("known", True):
+            text = f"option {name}, which Warp does not know, was set to {new!r} in {module}: it changes the hash"
         if line:
             text += f" by {by}"
         return Cause("option-changed", text, line, {"option": name, "old": old, "new": new, "via": via})
 
     def _added(self, module: str, kernel: Event, again: bool) -> Cause:
         key, sig = _instance(kernel)
-        line = SourceLine(str(kernel["path"]), int(kernel["line"]), str(kernel["qualname"]))
+        line = _source(kernel)
         overload = self._overloads.get((module, key, sig))
         if sig and overload is not None:
             used = _line(overload.get("used"))
             text = f"generic kernel {key} got a new instance for {type_words(sig)}"
-            defined = f"{line.path}:{line.line}"
+            defined = _where(line)
             return Cause("overload-added", text, used, {"kernel": key, "overload": sig, "defined": defined})
         made = self._kernels.get((module, key))
-        registered = _line(made.get("registered")) if made else None
+        registered = _line(kernel.get("made")) or (_line(made.get("registered")) if made else None)
         what = f"kernel {key} was defined after {module} had been loaded"
         if again:
             what = f"another kernel named {key}, with other content, was made after {module} had been loaded"
         data = {"kernel": key}
         if registered:
-            data["registered"] = f"{registered.path}:{registered.line}"
+            data["registered"] = _where(registered)
+        if kernel.get("generated"):
+            data["generated"] = f"{kernel['path']}:{kernel['line']}"
         return Cause("kernel-added", what, line, data)
 
-    def _changed(self, module: str, old: Event, new: Event) -> Cause:
-        cause = self._difference(old, new)
+    def _changed(self, module: str, old: Event, new: Event, tables: tuple[Event, Event]) -> Cause:
+        cause = self._difference(old, new, tables)
         remade = self._remade.get((module, str(new["key"])))
         again = _line(remade.get("by")) if remade else None
-        if remade is None or again is None:
-            return cause
-        text = f"{cause.text} ({PurePath(str(new['path'])).name} ran again at {PurePath(again.path).name}:{again.line})"
-        return Cause(cause.kind, text, cause.line, {**cause.data, "registered": _where(again)})
+        made = _line(new.get("made"))
+        if again is not None:
+            file = PurePath(str(new["path"])).name
+            text = f"{cause.text} ({file} ran again at {PurePath(again.path).name}:{again.line})"
+            return Cause(cause.kind, text, cause.line, {**cause.data, "registered": _where(again)})
+        if made is not None and made != cause.line:
+            return Cause(cause.kind, cause.text, cause.line, {**cause.data, "registered": _where(made)})
+        return cause
 
-    def _difference(self, old: Event, new: Event) -> Cause:
+    def _difference(self, old: Event, new: Event, tables: tuple[Event, Event]) -> Cause:
         key = str(new["key"])
-        line = SourceLine(str(new["path"]), int(new["line"]), str(new["qualname"]))
+        line = _source(new)
         if old.get("source") != new.get("source"):
             return Cause("kernel-changed", f"kernel {key} was defined again with another text", line, {"kernel": key})
-        before, after = old.get("constants", {}), new.get("constants", {})
-        constants = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+        constants = _unequal(old, new, "constants")
         if constants:
-            text = f"what kernel {key} captures changed: {', '.join(constants)}"
+            text = f"what kernel {key} captures changed: {', '.join(_values(old, new, constants))}"
             return Cause("constant-changed", text, line, {"kernel": key, "constants": constants})
-        before, after = old.get("functions", {}), new.get("functions", {})
-        functions = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+        structs = _unequal(old, new, "types")
+        if structs:
+            return _struct_changed(f"kernel {key}", structs, new, line)
+        functions = _unequal(old, new, "functions")
         if functions:
-            text = f"a function that kernel {key} calls changed: {', '.join(functions)}"
-            return Cause("function-changed", text, line, {"kernel": key, "functions": functions})
-        before, after = old.get("options", {}), new.get("options", {})
-        options = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+            return _function_changed(key, functions, tables, line)
+        options = _unequal(old, new, "options")
         if options:
             text = f"options of kernel {key} changed: {', '.join(options)}"
             return Cause("option-changed", text, line, {"kernel": key, "options": options})
         return Cause("kernel-changed", f"kernel {key} changed in its argument types", line, {"kernel": key})
 
 
+def _source(kernel: Event) -> SourceLine:
+    """The line to name for a kernel: its ``def``; where Warp wrote the kernel (``wp.map``), who asked for it."""
+    made = _line(kernel.get("made"))
+    if kernel.get("generated") and made is not None:
+        return made
+    return SourceLine(str(kernel["path"]), int(kernel["line"]), str(kernel["qualname"]))
+
+
+def _unequal(old: Event, new: Event, part: str) -> list[str]:
+    before, after = old.get(part) or {}, new.get(part) or {}
+    return sorted(name for name in {*before, *after} if _hash(before.get(name)) != _hash(after.get(name)))
+
+
+def _hash(value: Any) -> Any:
+    return value.get("hash") if isinstance(value, Mapping) else value
+
+
+def _values(old: Event, new: Event, names: Iterable[str]) -> list[str]:
+    """``factor (1.0 to 2.0)``, where the log has the values."""
+    before, after = old.get("values") or {}, new.get("values") or {}
+    return [f"{name} ({before[name]} to {after[name]})" if name in before and name in after else name for name in names]
+
+
+def _struct_changed(whose: str, names: Sequence[str], new: Event, line: SourceLine) -> Cause:
+    known = new.get("types") or {}
+    at = next((_line(known[name].get("at")) for name in names if name in known), None)
+    return Cause("struct-changed", f"a struct of {whose} changed: {', '.join(names)}", at or line, {"structs": names})
+
+
+def _function_changed(kernel: str, names: Sequence[str], tables: tuple[Event, Event], line: SourceLine) -> Cause:
+    """The function that differs by itself: one that only calls a changed one is passed through."""
+    text = f"a function that kernel {kernel} calls changed: {', '.join(names)}"
+    data: dict[str, Any] = {"kernel": kernel, "functions": list(names)}
+    pending, met = list(names), set()
+    while pending:
+        name = pending.pop(0)
+        old, new = tables[0].get(name), tables[1].get(name)
+        if name in met or old is None or new is None or old.get("hash") == new.get("hash"):
+            continue
+        met.add(name)
+        at = SourceLine(str(new["path"]), int(new["line"]), name) if new.get("path") else line
+        own = "" if old.get("source") == new.get("source") else "its text"
+        own = own or ", ".join(_values(old, new, _unequal(old, new, "constants")))
+        structs = _unequal(old, new, "types")
+        if structs and not own:
+            return _struct_changed(f"function {name}, which kernel {kernel} calls,", structs, new, at)
+        if own:
+            text += f": {own}" if name in names else f" (through {name}: {own})"
+            return Cause("function-changed", text, at, {**data, "function": name})
+        pending += new.get("functions") or ()
+    return Cause("function-changed", text, line, data)
+
+
+_OF_CACHES = ("cache-cleared", "cache-moved", "cache-disabled")
+CACHE_WORDS = {"cleared": "cleared the cache", "moved": "moved the cache", "disabled": "has Warp pass the cache by"}
+_BYPASSES = {"cache_kernels": False, "verify_autograd_array_access": True}
+"""Settings, and the value with which Warp does not take binaries from the cache."""
+
+
+def cache_events(events: Iterable[Event]) -> list[CacheEvent]:
+    """What the program did to its caches, in order."""
+    found = []
+    for event in events:
+        line, at = _line(event.get("line")), float(event.get("t", 0.0))
+        if event["e"] == "cache" and "what" in event:
+            choice = str(event.get("choice", ""))
+            found.append(CacheEvent(str(event["what"]), str(event["via"]), line, at, choice))
+        elif event["e"] == "option" and event["via"] == "config":
+            off = _BYPASSES.get(str(event["option"]))
+            if off is not None and event["new"] == off and event["old"] != off:
+                found.append(CacheEvent("disabled", f"wp.config.{event['option']}", line, at))
+    return found
+
+
+def lost_cache(
+    text: str,
+    since: Sequence[CacheEvent],
+    earlier: Sequence[CacheEvent],
+    options: Mapping[str, Any],
+    paid: SourceLine | None,
+    moved: bool,
+) -> Cause:
+    """Why something that had been built was not in the cache.
+
+    Args:
+        text: Beginning of the sentence.
+        since: What was done to the cache since it was built.
+        earlier: All that was done to it before the load: a setting stays in force.
+        options: The resolved options of the load.
+        paid: The line that waited.
+        moved: Whether the folder is another one.
+    """
+    cleared = [one for one in since if one.kind == "cleared" and one.via == "clear_kernel_cache"]
+    places = [one for one in earlier if one.kind == "moved"] if moved else []
+    off = [one for one in earlier if one.kind == "disabled"]
+    event = (places or cleared or off or [None])[-1]
+    if event is None and options.get("verify_autograd_array_access"):
+        event = CacheEvent("disabled", "verify_autograd_array_access", None, 0.0)
+    if event is None:
+        return Cause("cache-lost", f"{text}the cache no longer had it", paid)
+    via = event.via if event.via.startswith(("wp.", "WARP")) or event.kind == "disabled" else f"wp.{event.via}()"
+    data = {"via": event.via, **({"choice": event.choice} if event.choice else {})}
+    return Cause(f"cache-{event.kind}", f"{text}{via} {CACHE_WORDS[event.kind]}", event.line or paid, data)
+
+
+def explain_warm(cold: Run, warm: Run) -> Run:
+    """The warm run with the builds explained that the cold run had left in its cache, if the program let it."""
+    built = {load.identity for load in cold.loads if load.outcome in ("compiled", "cached")}
+    places = {event.choice for process in cold.processes for event in process.cache_events}
+    left = [event for process in cold.processes for event in process.cache_events if event.kind == "cleared"]
+    processes = []
+    for process in warm.processes:
+        loads: list[Load] = []
+        for load in process.loads:
+            if load.compiled and load.identity in built and load.cause.kind not in _OF_CACHES:
+                done = [event for event in process.cache_events if event.at <= load.start]
+                choices = [event for event in done if event.kind == "moved"]
+                moved = bool(choices) and choices[-1].choice not in places
+                text = f"{load.module} had been built in the cold run, and "
+                done = done or left
+                cause = lost_cache(text, done, done, load.options, load.paid_by, moved)
+                # Why it was loaded at all is another question.
+                cause = replace(cause, data={**cause.data, "loaded": load.cause.text})
+                load = replace(load, cause=cause)
+            loads.append(load)
+        processes.append(replace(process, loads=tuple(loads)))
+    return replace(warm, processes=tuple(processes))
+
+
 def option_writes(events: Iterable[Event], loads: Sequence[Load]) -> list[OptionWrite]:
     """Every write of an option with the effect that it had, from the loads before and after it."""
     events = list(events)
-    created = {str(event["name"]): float(event["t"]) for event in events if event["e"] == "module"}
     writes = []
     for event in events:
         if event["e"] != "option":
             continue
-        effect, missed = _effect(event, loads, created)
+        effect, missed = _effect(event, loads)
         writes.append(
             OptionWrite(
                 via=str(event["via"]),
@@ -332,7 +492,7 @@ def option_writes(events: Iterable[Event], loads: Sequence[Load]) -> list[Option
     return writes
 
 
-def _effect(event: Event, loads: Sequence[Load], created: Mapping[str, float]) -> tuple[str, list[str]]:
+def _effect(event: Event, loads: Sequence[Load]) -> tuple[str, list[str]]:
     name, at = str(event["option"]), float(event["t"])
     if not event.get("known", True):
         return "unknown-option", []

@@ -13,8 +13,10 @@ from typing import Any
 
 SCHEMA_VERSION = 1
 
-PHASES = ("hash", "codegen", "native", "link", "load")
-"""The phases of a module load. ``link`` is MathDx's device-code link (LTO); ``native`` is Clang, NVRTC or ptxas."""
+PHASES = ("hash", "codegen", "pch", "native", "link", "load", "files", "wait")
+"""The phases of a module load. They exclude each other and add up to it. ``link`` is MathDx's device-code link (LTO);
+``native`` is Clang, NVRTC or ptxas, ``pch`` the part of it that made a precompiled header, which later builds share;
+``files`` is looking up and filling the cache; ``wait`` is for other threads, which hold Warp's code generation lock."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ class Load:
     cause: Cause
     paid_by: SourceLine | None
     """The launch (or preload call) that waited for it."""
+    probe: float = 0.0
+    """Milliseconds between ``start`` and ``end`` that the probe itself took: part of no phase."""
     functions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Key of each function that its kernels reach, to the same ingredients and ``hash``; empty in older reports."""
 
@@ -102,8 +106,8 @@ class Load:
 
     @property
     def milliseconds(self) -> float:
-        """Module time: from the start of the load, hashing included, to the end."""
-        return self.end - self.start
+        """Module time: from the start of the load, hashing included, to the end, less what the probe did meanwhile."""
+        return self.end - self.start - self.probe
 
     @property
     def machine_code(self) -> dict[str, str]:
@@ -186,6 +190,34 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class DataLog:
+    """Digests of the arrays that the launches of one process were given, taken after each launch."""
+
+    launches: int
+    digest: str
+    """Digest over all of them."""
+    words: bytes = b""
+    """A stream of uint32, little-endian, as ``warpfix.probe.data`` says; it ends where the process was killed."""
+    names: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Signature id to the names of its arrays."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """What was not digested, in words, and how often."""
+    samples: tuple[Sample, ...] = ()
+    """The beginnings of the arrays of the one launch that was looked at; not in reports."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The beginning of an array as it was after a launch."""
+
+    name: str
+    scalar: str
+    """Warp's name of the scalar type; empty for structs."""
+    data: bytes
+    whole: bool
+
+
+@dataclass(frozen=True)
 class OptionWrite:
     """A write to ``wp.config``, to a module's options, or a call of ``set_module_options``, as observed."""
 
@@ -202,6 +234,36 @@ class OptionWrite:
     ``not-code`` (a setting that never enters generated code: lateness has no meaning for it)."""
     missed: tuple[str, ...] = ()
     """Warp modules that were built without it although it was meant for them."""
+
+
+@dataclass(frozen=True)
+class Rehash:
+    """Hashings of a module that led to no load, at one line: the price of a kernel that is made again and again."""
+
+    module: str
+    count: int
+    milliseconds: float
+    """Of all of them together."""
+    line: SourceLine | None
+    """What waited: the launch, or for ``module="unique"`` the line that made the kernel."""
+    kernel: str = ""
+    """``path:line`` of the kernel of this module that was made last before the first of them."""
+    made_by: SourceLine | None = None
+    """The line that made it."""
+
+
+@dataclass(frozen=True)
+class CacheEvent:
+    """The program did something to a cache: cleared it, chose another folder, or had it passed by."""
+
+    kind: str
+    """``cleared``, ``moved`` or ``disabled``."""
+    via: str
+    """The call, setting or variable, such as ``clear_kernel_cache`` or ``WARP_CACHE_PATH``."""
+    line: SourceLine | None
+    at: float
+    choice: str = ""
+    """The folder that was chosen, where it was moved."""
 
 
 @dataclass(frozen=True)
@@ -268,6 +330,8 @@ class ProcessRun:
     """``path:line`` of a ``def`` to the number of times a kernel object was made from it."""
     data: DataLog | None = None
     """With ``--check-data``."""
+    data: DataLog | None = None
+    """With ``--check-data``."""
     overlaid: Mapping[str, str] = field(default_factory=dict)
     """Absolute path of each file executed from the overlay, to the SHA-256 of the bytes that ran."""
     warp_output_lines: tuple[str, ...] = ()
@@ -284,8 +348,20 @@ class ProcessRun:
     """Why the target can't be emulated in this process, in one line."""
     errors: tuple[str, ...] = ()
     """Faults of the probe itself, recorded and never raised into the program."""
+    executable: str = ""
+    """The Python that ran, absolute."""
+    main: str = ""
+    """The file of ``__main__``; empty for ``-c`` and where Warp was never imported."""
+    warp_imported: SourceLine | None = None
+    """The line that imported Warp first."""
+    levers: Mapping[str, Any] = field(default_factory=dict)
+    """Options that warpfix itself set in this process (``what-if``), to their values; ``module: option`` for one
+    module's. What Warp hashed has them; the program did not write them."""
     spans: tuple[Span, ...] = ()
     """Imports, initialisation and first launches, by start; empty in reports of earlier versions."""
+    rehashes: tuple[Rehash, ...] = ()
+    """By cost; hashings that belong to a load are in its phases."""
+    cache_events: tuple[CacheEvent, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import json
 import time
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from warpfix.measure.profile import (
     LaunchSignature,
     Load,
     ProcessRun,
+    Rehash,
     Sample,
     SourceLine,
     Span,
@@ -55,9 +56,22 @@ def read_events(path: Path) -> list[Event]:
 
 def read_processes(logs: Path, stopped_by: str | None = None) -> list[ProcessRun]:
     """All processes that logged into ``logs``, in order of start."""
-    files = {path.stem: read_events(path) for path in sorted(logs.glob("*.jsonl"))}
+    files = {path.stem: list(_described(read_events(path))) for path in sorted(logs.glob("*.jsonl"))}
     processes = [_process(name, files, logs, stopped_by) for name in files]
     return sorted((process for process in processes if process is not None), key=lambda process: process.started)
+
+
+def _described(events: Iterable[Event]) -> Iterable[Event]:
+    """The events with what each kernel and function put into a hash where loads only name it: said once per log."""
+    known: dict[str, Any] = {}
+    for event in events:
+        if event["e"] == "load" and "defined" in event:
+            known.update(event["defined"])
+            kernels = [known[name] for name in event["kernels"] if name in known]
+            functions = {key: known[name] for key, name in event["functions"].items() if name in known}
+            yield {**event, "kernels": kernels, "functions": functions}
+        else:
+            yield event
 
 
 def _process(name: str, files: Mapping[str, list[Event]], logs: Path, stopped_by: str | None) -> ProcessRun | None:
@@ -81,10 +95,11 @@ def _process(name: str, files: Mapping[str, list[Event]], logs: Path, stopped_by
     constructions: Counter[str] = Counter()
     for event in events:
         if event["e"] == "constructions":
-            constructions = Counter({str(key): int(value) for key, value in event["counts"].items()})
+            constructions.update({str(key): int(value) for key, value in event["counts"].items()})
     if not constructions:
         constructions.update(f"{event['path']}:{event['line']}" for event in events if event["e"] == "kernel")
     faults = [f"{event.get('where')}: {event.get('error')}" for event in events if event["e"] == "fault"]
+    faults += _losses(events, end)
     reason = end.get("reason") if end else None
     return ProcessRun(
         data=_data(events, logs / f"{name}.data"),
@@ -109,8 +124,45 @@ def _process(name: str, files: Mapping[str, list[Event]], logs: Path, stopped_by
         hidden_devices=max((int(event["hidden"]) for event in events if event["e"] == "target"), default=0),
         refused=next((str(event["text"]) for event in events if event["e"] == "refused"), ""),
         errors=tuple(faults),
+        executable=str(start.get("executable") or ""),
+        main=str((warp or {}).get("main") or ""),
+        warp_imported=source_line((warp or {}).get("imported")),
+        levers={
+            f"{event['module']}: {event['option']}" if event.get("module") else str(event["option"]): event.get("value")
+            for event in events
+            if event["e"] == "lever" and event.get("known")
+        },
         spans=tuple(_spans(events)),
+        rehashes=tuple(_rehashes(events)),
+        cache_events=tuple(causes.cache_events(inherited + events)),
     )
+
+
+def _losses(events: Sequence[Event], end: Event | None) -> list[str]:
+    """What the log itself says that it lacks."""
+    said = []
+    dropped = dict((end or {}).get("dropped") or {})
+    for event in events:
+        if event["e"] == "limit":
+            kind = str(event["kind"])
+            many = f"{dropped[kind]} events" if kind in dropped else "further events"
+            said.append(f"log: full at {int(event['bytes'])} bytes: {many} of kind {kind} are not in it")
+    if end is not None and end.get("lost"):
+        said.append(f"log: {int(end['lost'])} events could not be written (is the disk full?)")
+    return said
+
+
+def _rehashes(events: Iterable[Event]) -> list[Rehash]:
+    """The tallies of idle hashings, the latest of each."""
+    found: dict[tuple[str, str], Rehash] = {}
+    for event in events:
+        if event["e"] != "rehashes":
+            continue
+        for module, count, milliseconds, line, kernel, made in event["tallies"]:
+            found[str(module), str(line)] = Rehash(
+                str(module), int(count), float(milliseconds), source_line(line), str(kernel), source_line(made)
+            )
+    return sorted((one for one in found.values() if one.count > 0), key=lambda one: -one.milliseconds)
 
 
 _LAUNCHES_TOLD = 200
@@ -226,6 +278,7 @@ def _load(event: Event, cause: Cause, outcome: str) -> Load:
         options=dict(event.get("options", {})),
         source_bytes=int(event.get("source_bytes", 0)),
         lto_artifacts=int(event.get("lto", 0)),
+        probe=0.0 if inherited else float(event.get("probe", 0.0)),
         cause=cause,
         paid_by=source_line(event.get("paid")),
         functions={
@@ -270,10 +323,12 @@ def _launches(events: list[Event], sequence_path: Path) -> LaunchLog:
     digest = hashlib.sha256(array("I", sequence).tobytes()).hexdigest()
     total = len(sequence)
     for event in events:
-        if event["e"] == "launches" and int(event["total"]) > total:
+        if event["e"] == "launches" and int(event["total"]) >= total:
             total, digest = int(event["total"]), str(event["digest"])
             counts = Counter(sequence)
             counts.update({int(key): int(value) for key, value in event["beyond"].items()})
+            if event.get("other"):
+                digest = hashlib.sha256(f"{digest} {event['other']}".encode()).hexdigest()
     return LaunchLog(
         total=total,
         signatures=signatures,

@@ -23,6 +23,7 @@ from warpfix.measure import privacy
 from warpfix.measure.profile import (
     SCHEMA_VERSION,
     BuiltKernel,
+    CacheEvent,
     Cause,
     Deviation,
     DataLog,
@@ -33,10 +34,11 @@ from warpfix.measure.profile import (
     OptionWrite,
     ProcessRun,
     Profile,
+    Rehash,
     Run,
     SourceLine,
-    Twin,
     Span,
+    Twin,
 )
 from warpfix.measure.stats import summarise
 
@@ -64,7 +66,7 @@ def summary(profile: Profile) -> dict[str, Any]:
     first = cold[0] if cold else None
     loads = first.loads if first else []
     builds = first.builds if first else []
-    native = [_phase(run, "native") + _phase(run, "link") for run in cold]
+    native = [sum(_phase(run, name) for name in ("native", "pch", "link")) for run in cold]
     elapsed = [compile_elapsed(run) for run in cold]
     return {
         "warp_version": profile.environment.get("warp", ""),
@@ -264,7 +266,15 @@ def _process_from_dict(data: Mapping[str, Any]) -> ProcessRun:
         OptionWrite(**{**write, "line": _line(write["line"]), "missed": tuple(write.get("missed", ()))})
         for write in data["option_writes"]
     )
+    values["warp_imported"] = _line(data.get("warp_imported"))
     values["spans"] = tuple(Span(**span) for span in data.get("spans", ()))
+    values["rehashes"] = tuple(
+        Rehash(**{**one, "line": _line(one["line"]), "made_by": _line(one["made_by"])})
+        for one in data.get("rehashes", ())
+    )
+    values["cache_events"] = tuple(
+        CacheEvent(**{**one, "line": _line(one["line"])}) for one in data.get("cache_events", ())
+    )
     return ProcessRun(**values)
 
 

@@ -153,9 +153,12 @@ def _totals(profile: Profile) -> list[str]:
 PHASE_WORDS = {
     "hash": "hashing",
     "codegen": "code generation",
+    "pch": "precompiled header",
     "native": "native compiler",
     "link": "device-code link",
     "load": "loading",
+    "files": "cache and files",
+    "wait": "waiting for locks",
 }
 """The phases of a load in words."""
 
@@ -307,7 +310,8 @@ def _late_options(profile: Profile, run: Run) -> list[str]:
 
 
 def remade(profile: Profile, run: Run) -> list[tuple[int, str]]:
-    """Kernels made ten times or more: (how often, ``path:line`` of the ``def``), the five most frequent."""
+    """Kernels made ten times or more: (how often, ``path:line`` of the ``def`` and what it costs), the five most
+    frequent."""
     counts: dict[str, int] = defaultdict(int)
     for process in run.processes:
         for site, number in process.kernel_definitions.items():
@@ -316,8 +320,19 @@ def remade(profile: Profile, run: Run) -> list[tuple[int, str]]:
     found = []
     for number, site in many:
         path, _, line = site.rpartition(":")
-        found.append((number, f"{short_path(profile, path)}:{line}"))
+        found.append((number, f"{short_path(profile, path)}:{line}{_rehashed(profile, run, site)}"))
     return found
+
+
+def _rehashed(profile: Profile, run: Run, site: str) -> str:
+    """What making a kernel again costs where it is waited for, in words."""
+    costs = [one for process in run.processes for one in process.rehashes if one.kernel == site and one.line]
+    if not costs:
+        return ""
+    most = costs[0]
+    times, spent = sum(one.count for one in costs), sum(one.milliseconds for one in costs)
+    made = f"made at {place(profile, most.made_by)}, " if most.made_by else ""
+    return f", {made}hashed again {times} x at {place(profile, most.line)} ({seconds(spent / times)} each)"
 
 
 def _remade(profile: Profile, run: Run) -> list[str]:
