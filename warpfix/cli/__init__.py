@@ -25,6 +25,7 @@ COMMANDS = {
     "compare": "Judge two reports: builds, launches, options and code, before against after.",
     "try": "Let warpfix prove anybody's patch on a real command.",
     "undo": "Restore what the last apply wrote.",
+    "budget": "Keep what a command builds from growing: a gate for CI.",
     "demo": "Take a bundled sample through the whole loop.",
     "rules": "List the rules.",
     "explain": "Say one rule's why, bad, good and limits.",
