@@ -50,6 +50,8 @@ def next_steps(profile: Profile, shown: int = SHOWN) -> list[Step]:
     if adjoint and not idle:
         command = f"warpfix apply --verify --select WF701 -- {typed}"
         steps.append(Step("Leave out adjoint code that nothing runs", adjoint, command))
+    why = f"A later change that adds to the {count(len(cold.builds), 'build')} then fails in CI, with its line."
+    steps.append(Step("Keep it as it is", why, f"warpfix budget write -- {typed}"))
     if len(profile.cold) < TIME_SAMPLES:
         why = f"{count(len(profile.cold), 'cold run')} can't tell a change of time from noise; counts are exact."
         command = f"warpfix measure --samples {TIME_SAMPLES} -o before.json -- {typed}"

@@ -24,6 +24,13 @@ def render(result: ScanResult) -> str:
     return "".join(line + "\n" for line in lines)
 
 
+def annotation(level: str, message: str, *, title: str, file: str = "", line: int = 0) -> str:
+    """One workflow command: ``level`` is ``error``, ``warning`` or ``notice``."""
+    places = [f"file={_property(file)}"] if file else []
+    places += [f"line={line}"] if line else []
+    return f"::{level} {','.join([*places, f'title={_property(title)}'])}::{_data(message)}"
+
+
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
