@@ -9,6 +9,7 @@ import re
 import sys
 import threading
 import time
+from collections import Counter
 
 from . import frames, kernels, machine
 from .headers import Header
@@ -113,6 +114,7 @@ class Loads:
             code=([entry[4].get("code") for entry in native if entry[4].get("code")] + machine.take())
             or self.cached(module, active, device),
             lto=max([len(link)] + [int(entry[4].get("lto", 0)) for entry in native]),
+            links=dict(Counter(str(entry[4].get("call", ""))[len("build_lto_") :] for entry in link)),
             paid=frames.user_line(3) or self.preload,
             cache=str(getattr(self.probe.config_module, "kernel_cache_dir", "")),
             disabled=not getattr(self.probe.config_module, "cache_kernels", True),
@@ -408,7 +410,8 @@ def _timed(owner, name, kind):
     @functools.wraps(original)
     def timed(*args, **kwargs):
         # type: (Any, Any) -> Any
-        with Phase(kind):
+        with Phase(kind) as phase:
+            phase.data["call"] = name
             return original(*args, **kwargs)
 
     setattr(owner, name, timed)

@@ -154,6 +154,12 @@ PLAIN = BuiltKernel(KernelDef("k", "k", "/p/app.py", 1), forward_code="f")
         pytest.param(Lever(OPTION, "enable_mathdx_gemm", False), profile(load()), "nothing was linked", id="no link"),
         pytest.param(Lever(OPTION, "enable_mathdx_gemm", False), profile(load(lto_artifacts=3)), "", id="link"),
         pytest.param(
+            Lever(OPTION, "enable_mathdx_gemm", False),
+            profile(load(lto_artifacts=3, links={"fft": 3})),
+            "linked for fft only",
+            id="another kind",
+        ),
+        pytest.param(
             Lever(OPTION, "enable_mathdx_fft", False), profile(load(lto_artifacts=3)), "has no option", id="no fft yet"
         ),
         pytest.param(Lever(PRELOAD, value=2), profile(load()), "only one identity", id="one"),

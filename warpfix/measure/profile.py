@@ -94,6 +94,8 @@ class Load:
     cause: Cause
     paid_by: SourceLine | None
     """The launch (or preload call) that waited for it."""
+    links: Mapping[str, int] = field(default_factory=dict)
+    """Device-code links by what asked for them: ``dot``, ``solver``, ``fft``; empty in older reports."""
     probe: float = 0.0
     """Milliseconds between ``start`` and ``end`` that the probe itself took: part of no phase."""
     functions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

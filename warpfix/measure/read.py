@@ -278,6 +278,7 @@ def _load(event: Event, cause: Cause, outcome: str) -> Load:
         options=dict(event.get("options", {})),
         source_bytes=int(event.get("source_bytes", 0)),
         lto_artifacts=int(event.get("lto", 0)),
+        links={str(kind): int(number) for kind, number in (event.get("links") or {}).items()},
         probe=0.0 if inherited else float(event.get("probe", 0.0)),
         cause=cause,
         paid_by=source_line(event.get("paid")),

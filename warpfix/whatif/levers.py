@@ -17,7 +17,8 @@ from warpfix.probe.levers import stem
 OPTION, MODULE, PRELOAD, CACHE, COST = "option", "module", "preload", "cache", "cost"
 
 _OFF = {"off": False, "false": False, "on": True, "true": True}
-MATHDX = ("enable_mathdx_gemm", "enable_mathdx_solver", "enable_mathdx_fft")
+MATHDX = {"enable_mathdx_gemm": "dot", "enable_mathdx_solver": "solver", "enable_mathdx_fft": "fft"}
+"""Warp's options of MathDx, to the kind of device-code link that each is about."""
 
 
 @dataclass(frozen=True)
@@ -208,8 +209,11 @@ def inapplicable(lever: Lever, profile: Profile) -> str:
         if not any(_loops(load) for load in builds):
             return "no kernel has a loop over a range"
     elif lever.option in MATHDX:
+        linked = {kind for load in builds for kind in load.links}
         if not any(load.lto_artifacts for load in builds):
             return "nothing was linked with MathDx"
+        if linked and MATHDX[lever.option] not in linked:
+            return f"MathDx was linked for {', '.join(sorted(linked))} only"
         if not any(lever.option in load.options for load in builds):
             return f"Warp {version} has no option {lever.option}"
     elif lever.option in ("use_precompiled_headers", "optimization_level"):
