@@ -30,6 +30,8 @@ BUILDS = {
     "late_config": {"channel.kernels": 1},
     "lost_cache": {"__main__": 1},
     "factory_per_step": {"make_smooth__locals__smooth": 2},
+    "variants_in_a_shared_module": {"__main__": 4},
+    "one_kernel_modules": {"orchard_spring": 1, "orchard_summer": 1, "orchard_autumn": 1, "orchard_map": 1},
     "clean": {"wave.kernels": 1, "make_step__locals__step": 2},
 }
 

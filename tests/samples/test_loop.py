@@ -200,6 +200,37 @@ def test_factory_per_step_memoised(loop) -> None:
     assert after.identities == before.identities
 
 
+def test_variants_in_a_shared_module(loop) -> None:
+    sample = loop("variants_in_a_shared_module")
+    before = sample.observe()
+    result, changed = sample.verify("--ignore", "backward-unused")
+    assert changed == ["pond.py"]
+    assert "kernel entries built 15 -> 6" in result.stdout
+    old = sample.original["pond.py"].decode()
+    options = '{"enable_backward": False, "max_unroll": 4}'
+    new = old.replace("    @wp.kernel\n", f'    @wp.kernel(module="unique", module_options={options})\n')
+    assert texts(sample.folder)["pond.py"].decode() == new
+    after = sample.observe()
+    same_behaviour(before, after)
+    assert before.builds == {"__main__": 4}
+    assert after.builds["__main__"] == 1 and sum(after.builds.values()) == 4
+    assert 3 * after.generated_bytes < 2 * before.generated_bytes
+
+
+def test_one_kernel_modules(loop) -> None:
+    sample = loop("one_kernel_modules")
+    before = sample.observe()
+    _, changed = sample.verify("--ignore", "backward-unused")
+    assert changed == ["orchard.py"]
+    old = sample.original["orchard.py"].decode()
+    assert texts(sample.folder)["orchard.py"].decode() == re.sub(
+        r'@wp.kernel\(module="orchard_(spring|summer|autumn)"\)', "@wp.kernel", old
+    )
+    after = sample.observe()
+    same_behaviour(before, after)
+    assert after.builds == {"__main__": 1, "orchard_map": 1}
+
+
 def test_clean(loop) -> None:
     sample = loop("clean")
     result, changed = sample.verify()

@@ -34,6 +34,8 @@ SAMPLES = {
     "late_config": Sample("A global option set below the import of the kernels.", ("run.py",)),
     "lost_cache": Sample("The kernel cache is cleared at every start.", ("orbits.py",)),
     "factory_per_step": Sample("A kernel factory in the loop, and adjoints that nobody runs.", ("smooth.py",)),
+    "variants_in_a_shared_module": Sample("A specialised kernel that keeps rebuilding its neighbours.", ("pond.py",)),
+    "one_kernel_modules": Sample("Several named Warp modules of one kernel each.", ("orchard.py",)),
     "clean": Sample("Nothing to mend.", ("run.py",)),
 }
 

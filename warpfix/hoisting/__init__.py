@@ -10,7 +10,7 @@ may stand elsewhere), ``outer_names`` (whether what it reads is there at import)
 """
 
 from warpfix.hoisting.facts import kernel_key
-from warpfix.hoisting.landing import UniqueKernel, sharers, unique_at_module_scope
+from warpfix.hoisting.landing import UniqueKernel, alone_in_named_modules, sharers, unique_at_module_scope
 from warpfix.hoisting.model import SNAPSHOT_OPTIONS, Capture, Landing, Verdict
 from warpfix.hoisting.project import Hoister, hoister_for, lowest_warp
 
@@ -21,6 +21,7 @@ __all__ = [
     "Landing",
     "UniqueKernel",
     "Verdict",
+    "alone_in_named_modules",
     "hoister_for",
     "kernel_key",
     "lowest_warp",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from warpfix.codemods import Declined
 from warpfix.codemods._arguments import ModuleArgument
 from warpfix.hoisting.definitions import check_call, check_options, literal_module
+from warpfix.hoisting.dims import fits_own_module, suffix
 from warpfix.hoisting.facts import functions_around
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import SNAPSHOT_OPTIONS, AsItShouldBe, Item, Landing, Unproved
@@ -32,13 +33,15 @@ def shared_landing(hoister: Hoister, file: FileIndex, construct: Construct) -> L
     if "module_options" in construct.options:
         raise Declined(f"{what} has `module_options=`, which only a unique module can carry")
     check_options(construct)
-    if not hoister.options_reach(file) and not _churns(hoister, file):
+    blocks = suffix(hoister, file, construct)
+    alike = fits_own_module(hoister, file, construct)
+    if alike and not hoister.options_reach(file) and not _churns(hoister, file):
         return Landing(ModuleArgument(None), own_module(file), shared=True)
-    name = f"{stable_prefix(hoister, file)}.stable"
+    name = f"{stable_prefix(hoister, file)}.stable{blocks}"
     if hoister.warp_min < (1, 10):
         raise Declined(
-            "module options that are set for this file would reach it in the file's own Warp module, and a named "
-            "module needs Warp 1.10"
+            "module options that are set for this file would reach it in the file's own Warp module, or other kernels "
+            "there have it built again; and a named module needs Warp 1.10"
         )
     return Landing(ModuleArgument(name), name, shared=True)
 
@@ -75,7 +78,7 @@ def module_scope_problem(hoister: Hoister, file: FileIndex, construct: Construct
 
 @dataclass(frozen=True)
 class UniqueKernel:
-    """A unique kernel at module scope: where it may go, or why it stays."""
+    """A kernel at module scope with a Warp module to itself: where it may go, or why it stays."""
 
     construct: Construct
     landing: Landing | None
@@ -88,22 +91,46 @@ def unique_at_module_scope(hoister: Hoister, file: FileIndex) -> list[UniqueKern
     """The kernels of a file that stand at module scope with ``module="unique"``, judged once."""
     known = hoister.unique_kernels.get(file.path)
     if known is None:
-        known = hoister.unique_kernels[file.path] = []
-        for construct in file.constructs:
-            if (
-                construct.kind == "kernel"
-                and not construct.in_function
-                and construct.decorator is not None
-                and construct.via_wrapper is None
-                and construct.module_choice is ModuleChoice.UNIQUE
-            ):
-                try:
-                    module_scope_problem(hoister, file, construct)
-                    known.append(UniqueKernel(construct, shared_landing(hoister, file, construct), None))
-                except Declined as reason:
-                    same = not isinstance(reason, Unproved)
-                    known.append(UniqueKernel(construct, None, str(reason), same))
+        unique = [one for one in _at_module_scope(file) if one.module_choice is ModuleChoice.UNIQUE]
+        known = hoister.unique_kernels[file.path] = [_judged(hoister, file, construct) for construct in unique]
     return known
+
+
+def alone_in_named_modules(hoister: Hoister, file: FileIndex) -> list[UniqueKernel]:
+    """The kernels of a file each of which has a named Warp module to itself, judged once; none if there is only one."""
+    known = hoister.lone_kernels.get(file.path)
+    if known is None:
+        alone = [one for one in _at_module_scope(file) if _has_module_to_itself(hoister, file, one)]
+        judged = [_judged(hoister, file, construct) for construct in alone] if len(alone) > 1 else []
+        known = hoister.lone_kernels[file.path] = judged
+    return known
+
+
+def _at_module_scope(file: FileIndex) -> list[Construct]:
+    return [
+        construct
+        for construct in file.constructs
+        if construct.kind == "kernel"
+        and not construct.in_function
+        and construct.decorator is not None
+        and construct.via_wrapper is None
+    ]
+
+
+def _has_module_to_itself(hoister: Hoister, file: FileIndex, construct: Construct) -> bool:
+    """Whether a kernel's Warp module is named by a string that stands in its decorator and nowhere else."""
+    name = construct.module_name
+    if construct.module_choice is not ModuleChoice.NAMED or name is None or not literal_module(construct):
+        return False
+    return name not in {own_module(other) for other in hoister.index.files.values()} and hoister.said(name) == 1
+
+
+def _judged(hoister: Hoister, file: FileIndex, construct: Construct) -> UniqueKernel:
+    try:
+        module_scope_problem(hoister, file, construct)
+        return UniqueKernel(construct, shared_landing(hoister, file, construct), None)
+    except Declined as reason:
+        return UniqueKernel(construct, None, str(reason), not isinstance(reason, Unproved))
 
 
 def sharers(hoister: Hoister, file: FileIndex) -> dict[str, int]:
@@ -111,6 +138,7 @@ def sharers(hoister: Hoister, file: FileIndex) -> dict[str, int]:
     found: dict[str, int] = {}
     for landing in [
         *(one.landing for one in unique_at_module_scope(hoister, file)),
+        *(one.landing for one in alone_in_named_modules(hoister, file)),
         *(verdict.landing for verdict in hoister.verdicts(file) if verdict.edits),
     ]:
         if landing is not None:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from warpfix.config import Config
+from warpfix.hoisting.dims import LaunchDims
 from warpfix.hoisting.facts import FileFacts, functions_around
 from warpfix.hoisting.model import Verdict
 from warpfix.index.build import ProjectIndex
@@ -61,6 +62,7 @@ class Hoister:
         self._contents: dict[str, bool] = {}
         self._expecting: dict[ast.AST, bool] = {}
         self.unique_kernels: dict[str, list[UniqueKernel]] = {}
+        self.lone_kernels: dict[str, list[UniqueKernel]] = {}
 
     def facts(self, file: FileIndex) -> FileFacts:
         """Scopes, positions and module-scope facts of a file."""
@@ -79,6 +81,11 @@ class Hoister:
         return self._files[file.path]
 
     # ---- facts of the project
+
+    @cached_property
+    def dims(self) -> LaunchDims:
+        """With which block dims the project launches its kernels."""
+        return LaunchDims(self.index)
 
     @cached_property
     def config_writes(self) -> list[tuple[FileIndex, OptionSet]]:
@@ -133,6 +140,10 @@ class Hoister:
             except OSError:
                 continue
             yield text
+
+    def said(self, string: str) -> int:
+        """How often a string stands between quotes, anywhere in the project."""
+        return sum(text.count(f"{quote}{string}{quote}") for text in self._texts() for quote in ("'", '"'))
 
     @cached_property
     def _written(self) -> tuple[set[str], set[str]]:

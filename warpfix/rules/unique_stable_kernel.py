@@ -57,6 +57,16 @@ def _on_purpose(construct: Construct) -> bool:
 
 
 def _finding(hoister: Hoister, file: FileIndex, one: UniqueKernel) -> Finding:
+    return shares_finding(
+        RULE,
+        file,
+        one,
+        f"`{one.construct.name}` is always the same kernel, yet it gets a Warp module of its own, built alone",
+    )
+
+
+def shares_finding(rule: Rule, file: FileIndex, one: UniqueKernel, message: str) -> Finding:
+    """The finding for a kernel at module scope with a Warp module to itself, which could share one."""
     construct, landing = one.construct, one.landing
     fix = None
     data: dict[str, object] = {}
@@ -70,17 +80,20 @@ def _finding(hoister: Hoister, file: FileIndex, one: UniqueKernel) -> Finding:
             summary=f"let `{construct.name}` share the Warp module `{landing.module}`",
             edits={file.path: (edit,)},
             renames=(KernelRename(file.path, construct.qualname, construct.qualname, key, key),),
-            proved="no module option reaches the shared module that did not reach the kernel before",
+            proved=(
+                "no module option reaches the shared module that did not reach the kernel before, and its launches "
+                "have the block dims of the other kernels"
+            ),
             unproved="sharing a Warp module pays only where its kernels are built together",
         )
         advice = f"let it share the Warp module `{landing.module}` with the file's other kernels"
         data = {"landing": landing.module, "keeps_module": False, "default_module": landing.module == own_module(file)}
     return Finding(
-        code=RULE.code,
-        rule=RULE.slug,
+        code=rule.code,
+        rule=rule.slug,
         path=file.path,
         **head(file, construct.node),
-        message=f"`{construct.name}` is always the same kernel, yet it gets a Warp module of its own, built alone",
+        message=message,
         advice=advice,
         kernel=construct.qualname,
         fix=fix,
@@ -112,8 +125,8 @@ RULE = Rule(
     ),
     fix_safety=(
         "`measured`: builds fall only where the kernels of one file are built together. The shared module is the "
-        "file's own unless options are set for it or other kernels make it rebuild; then a module of its own for the "
-        "file, named `<file>.stable`, which needs Warp 1.10."
+        "file's own unless options are set for it, other kernels make it rebuild, or it is launched with other block "
+        "dims; then a module of its own for the file, named `<file>.stable`, which needs Warp 1.10."
     ),
     since="0.1.0",
     check=check,
