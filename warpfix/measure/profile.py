@@ -192,34 +192,6 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class DataLog:
-    """Digests of the arrays that the launches of one process were given, taken after each launch."""
-
-    launches: int
-    digest: str
-    """Digest over all of them."""
-    words: bytes = b""
-    """A stream of uint32, little-endian, as ``warpfix.probe.data`` says; it ends where the process was killed."""
-    names: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Signature id to the names of its arrays."""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """What was not digested, in words, and how often."""
-    samples: tuple[Sample, ...] = ()
-    """The beginnings of the arrays of the one launch that was looked at; not in reports."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The beginning of an array as it was after a launch."""
-
-    name: str
-    scalar: str
-    """Warp's name of the scalar type; empty for structs."""
-    data: bytes
-    whole: bool
-
-
-@dataclass(frozen=True)
 class OptionWrite:
     """A write to ``wp.config``, to a module's options, or a call of ``set_module_options``, as observed."""
 
@@ -330,8 +302,6 @@ class ProcessRun:
     option_writes: tuple[OptionWrite, ...] = ()
     kernel_definitions: Mapping[str, int] = field(default_factory=dict)
     """``path:line`` of a ``def`` to the number of times a kernel object was made from it."""
-    data: DataLog | None = None
-    """With ``--check-data``."""
     data: DataLog | None = None
     """With ``--check-data``."""
     overlaid: Mapping[str, str] = field(default_factory=dict)

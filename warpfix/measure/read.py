@@ -17,8 +17,8 @@ from warpfix.measure.code import digests, machine_digests
 from warpfix.measure.profile import (
     BuiltKernel,
     Cause,
-    Deviation,
     DataLog,
+    Deviation,
     KernelDef,
     LaunchLog,
     LaunchSignature,
