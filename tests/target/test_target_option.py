@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from support import clean_environment
+
 from warpfix.errors import WarpfixError
 from warpfix.measure.target import parse_target
 
@@ -20,7 +20,7 @@ def test_a_target_is_a_word(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "cpu", "cuda", "90", "sm90", "sm_9", "SM_90", "sm_90 ", "compute_90", "sm_1000"])
 def test_other_words_are_refused(text: str) -> None:
-    with pytest.raises(WarpfixError, match="name native .* or an architecture such as sm_90"):
+    with pytest.raises(WarpfixError, match=r"name native .* or an architecture such as sm_90"):
         parse_target(text)
 
 
