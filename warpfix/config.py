@@ -17,9 +17,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-KEYS = ("select", "ignore", "per-file-ignores", "exclude", "entry-points", "include-tests", "warp-min")
+KEYS = ("select", "ignore", "per-file-ignores", "exclude", "entry-points", "include-tests", "warp-min", "commands")
 
-_LISTS = ("select", "ignore", "exclude", "entry-points")
+_LISTS = ("select", "ignore", "exclude", "entry-points", "commands")
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Config:
     entry_points: tuple[str, ...] = ()
     """Files (relative to the root), dotted modules or ``module:function`` that start the application."""
     include_tests: bool = False
+    commands: tuple[str, ...] = ()
+    """What ``apply --verify`` and ``try`` run where the command line names no command, each as typed in a shell."""
     warp_min: str | None = None
     """The lowest Warp that the project works with; None when nothing says so (then the installed one counts)."""
     warp_min_source: str = ""

@@ -6,7 +6,7 @@ import contextlib
 import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpfix.config import Config
@@ -54,10 +54,12 @@ def scan_paths(
     include_tests: bool = False,
     warp_min: str | None = None,
     profile: Profile | None = None,
+    installed: bool = False,
     prepare: Callable[[ProjectIndex, Config], object] | None = None,
 ) -> tuple[list[Scanned], ScanResult]:
     """Discover, index and judge the projects behind some paths.
 
+    With ``installed``, fixes are offered for installed packages too; they are for a patch, not to be written there.
     ``prepare`` is called with each project's index and configuration before its rules run.
 
     Raises:
@@ -69,6 +71,8 @@ def scan_paths(
     statistics["discover"] = time.perf_counter() - started
     scanned: list[Scanned] = []
     for project in projects:
+        if installed:
+            project = replace(project, editable=True)
         config = project.config.override(select=select, ignore=ignore, include_tests=include_tests, warp_min=warp_min)
         started = time.perf_counter()
         index = build_index(project, config)

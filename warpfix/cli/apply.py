@@ -38,6 +38,11 @@ class _SplitAtDashes(click.Command):
 @click.option("--dry-run", is_flag=True, help="Print one unified diff and write nothing; 1 when there is something.")
 @click.option("--verify", is_flag=True, help="Run COMMAND before and after; write only what that confirms.")
 @click.option(
+    "--patch-for",
+    metavar="PACKAGE",
+    help="Prove fixes of an installed package, and print a patch with its evidence; nothing is written.",
+)
+@click.option(
     "--profile", type=click.Path(dir_okay=False), help="Report of `warpfix measure -o`: write what pays there."
 )
 @click.option("--select", multiple=True, metavar="RULE,...", help="Only these rules, by code, slug or prefix (WF2).")
@@ -58,6 +63,7 @@ def command(
     paths: tuple[str, ...],
     dry_run: bool,
     verify: bool,
+    patch_for: str | None,
     profile: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -73,7 +79,8 @@ def command(
     """Mend what `warpfix scan` finds. PATH is a file or folder, `.` by default.
 
     Without --verify only fixes that the source proves safe are written. With it, COMMAND is measured, edited in memory,
-    measured again, and what keeps every invariant and pays is written.
+    measured again, and what keeps every invariant and pays is written. Where no COMMAND is given, those of `commands`
+    in [tool.warpfix] are run.
 
     \b
     Exit status: 0 done, or nothing to do; 1 with --dry-run: it would change something; with --verify: no good verdict;
@@ -81,19 +88,27 @@ def command(
     """
     scan = _Scan(paths or (".",), _names(select), _names(ignore), include_tests, keep_keys, warp_min, unsafe_fixes)
     run = context.meta["warpfix.command"]
+    if patch_for is not None:
+        if paths or dry_run or profile is not None or html is not None or form != "text":
+            raise WarpfixError("--patch-for takes no PATH, --dry-run, --profile, --html or --format")
+        return _patch_for(scan, patch_for, run or (), values)
     if verify:
-        if dry_run:
-            raise WarpfixError("--dry-run and --verify exclude each other: without a run nothing is verified")
         if profile is not None:
             raise WarpfixError("--profile and --verify exclude each other: --verify measures the command itself")
+        if dry_run and form != "text":
+            raise WarpfixError("--dry-run prints a diff: it and --format json exclude each other")
         check_folder(html)
-        return _verified(scan, run or (), values, form, html, not no_source)
+        return _verified(scan, run or (), values, form, html, not no_source, dry_run)
     if run is not None:
         raise WarpfixError("a command after -- is run only with --verify")
-    if values.pop("commands"):
+    if values["commands"]:
         raise WarpfixError("--command is for --verify")
     if html is not None:
         raise WarpfixError("--html is for --verify: without a run there is nothing measured to show")
+    for name in values:
+        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+            option = {"targets": "target"}.get(name, name).replace("_", "-")
+            raise WarpfixError(f"--{option} is for --verify: without it nothing is run")
     return _static(scan, profile, dry_run, form)
 
 
@@ -115,6 +130,7 @@ class _Scan:
         unsafe: bool,
     ) -> None:
         self.paths = paths
+        self.installed = False
         self.select = select
         self.ignore = ignore
         self.include_tests = include_tests
@@ -138,6 +154,7 @@ class _Scan:
             include_tests=self.include_tests,
             warp_min=self.warp_min,
             profile=profile,
+            installed=self.installed,
             prepare=lambda index, config: hoister_for(index, config, self.keep_keys),
         )
         self.problems = result.problems
@@ -214,9 +231,7 @@ def _static(scan: _Scan, profile_path: str | None, dry_run: bool, form: str) -> 
     plan, sources = scan.plan(profile, verify=False)
     planned = changes(sources, render(plan, {path: source.text for path, source in sources.items()}))
     if dry_run:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(unified_diff(planned, scan.root()))
-        sys.stdout.buffer.flush()
+        _print_bytes(unified_diff(planned, scan.root()))
     else:
         by_root: dict[str, list[Change]] = {}
         for change in planned:
@@ -245,7 +260,13 @@ def _problems(problems: Sequence[Problem]) -> int:
 
 
 def _verified(
-    scan: _Scan, run: tuple[str, ...], values: dict[str, Any], form: str, html: Path | None, source: bool
+    scan: _Scan,
+    run: tuple[str, ...],
+    values: dict[str, Any],
+    form: str,
+    html: Path | None,
+    source: bool,
+    dry_run: bool,
 ) -> int:
     from warpfix.cli.run_options import progress, verify_settings
     from warpfix.verify.engine import Proposal, apply_verified
@@ -257,7 +278,7 @@ def _verified(
 
     options = verify_settings(values, run)
     say: Callable[[str], None] = progress()
-    applied = apply_verified(propose, options, cwd=str(Path.cwd()), say=say)
+    applied = apply_verified(propose, options, cwd=str(Path.cwd()), say=say, write=not dry_run)
     if html is not None:
         from warpfix.page import write_page
         from warpfix.page.verified import applied_arms
@@ -268,8 +289,44 @@ def _verified(
 
         click.echo(json.dumps(applied.to_dict(), indent=1, default=str))
     else:
-        click.echo("\n".join([*applied_lines(applied), *_notes(scan, applied)]))
+        # With --dry-run stdout holds the diff and nothing else.
+        click.echo("\n".join([*applied_lines(applied), *_notes(scan, applied)]), err=dry_run)
+    if dry_run:
+        from warpfix.files import unified_diff
+
+        _print_bytes(unified_diff(applied.changes, scan.root()))
     return _problems(scan.problems) or applied.exit_status
+
+
+def _print_bytes(data: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _patch_for(scan: _Scan, package: str, run: tuple[str, ...], values: dict[str, Any]) -> int:
+    """Prove fixes for a package that the command imports from site-packages; print them as a patch for its project."""
+    from warpfix.cli.run_options import progress, verify_settings
+    from warpfix.verify.engine import Proposal, apply_verified
+    from warpfix.verify.evidence import installed_folder, patch_with_evidence
+    from warpfix.verify.text import applied_lines
+
+    where: list[str] = []
+
+    def propose(profile: Profile) -> Proposal:
+        folder = installed_folder(profile, package)
+        where.append(folder)
+        scan.paths, scan.installed = (folder,), True
+        plan, sources = scan.plan(profile, verify=True)
+        return Proposal(plan, sources, folder)
+
+    options = verify_settings(values, run)
+    applied = apply_verified(propose, options, cwd=str(Path.cwd()), say=progress(), write=False)
+    click.echo("\n".join([*applied_lines(applied), *_notes(scan, applied)]), err=True)
+    if applied.status != "proved":
+        return _problems(scan.problems) or applied.exit_status
+    _print_bytes(patch_with_evidence(applied, package, where[0]))
+    return _problems(scan.problems)
 
 
 def _notes(scan: _Scan, applied: Any) -> list[str]:

@@ -96,6 +96,8 @@ def run_settings(values: dict[str, Any]) -> RunSettings:
 def verify_settings(values: dict[str, Any], command: Sequence[str]) -> VerifyOptions:
     """Take the values of ``verify_options`` out of a command's keyword arguments; ``command`` is what stood after --.
 
+    Where the command line names none, the project's configuration may: ``commands`` in ``[tool.warpfix]``.
+
     Raises:
         WarpfixError: There is no command to run.
     """
@@ -103,11 +105,14 @@ def verify_settings(values: dict[str, Any], command: Sequence[str]) -> VerifyOpt
     from warpfix.verify.engine import VerifyOptions
 
     commands = [tuple(command)] if command else []
-    for text in values.pop("commands"):
+    given, source = list(values.pop("commands")), "--command"
+    if not commands and not given:
+        given, source = configured_commands(), "the command"
+    for text in given:
         try:
             commands.append(tuple(shlex.split(text)))
         except ValueError as error:
-            raise WarpfixError(f"can't read --command {text!r}: {error}") from error
+            raise WarpfixError(f"can't read {source} {text!r}: {error}") from error
     if not commands or not all(commands):
         raise WarpfixError("no command to run: put it after --, as in: -- python -m app")
     targets = tuple(dict.fromkeys(parse_target(text) for text in values.pop("targets")))
@@ -120,6 +125,20 @@ def verify_settings(values: dict[str, Any], command: Sequence[str]) -> VerifyOpt
         accept_stdout=values.pop("accept_stdout"),
         settings=run_settings(values),
     )
+
+
+def configured_commands() -> list[str]:
+    """``commands`` of the project that the current folder lies in. They run where they are configured: at its root."""
+    import os
+
+    from warpfix.config import load_config
+    from warpfix.project import find_root
+
+    root = find_root(os.getcwd())
+    commands = list(load_config(root).commands)
+    if commands and root is not None and os.path.realpath(root) != os.path.realpath(os.getcwd()):
+        raise WarpfixError(f"the commands in pyproject.toml are run from {root}: go there, or name one after --")
+    return commands
 
 
 def piped_stdin() -> bytes | None:
