@@ -117,6 +117,16 @@ FIXED = [
 ]
 
 
+FIXED += [
+    pytest.param(program("wp.config.max_unroll = 1\n" + LOOP), id="options set before anything is made"),
+    pytest.param(
+        program("if __name__ == '__main__':\n    wp.config.mode = 'debug'\n    for _ in range(9):\n"
+        "        wp.launch(kernel=make(3), dim=4, inputs=[v])\n"),
+        id="set first thing in the script",
+    ),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("source", FIXED)
 def test_memoised(tmp_path: Path, source: str) -> None:
     (finding,) = found(tmp_path, source)
@@ -146,6 +156,27 @@ DECLINED = [
     ),
     pytest.param(
         program(LOOP + "def slow():\n    wp.set_module_options({'max_unroll': 1})\n"), "sets options", id="of a module"
+    ),
+    pytest.param(
+        program(LOOP + "wp.config.max_unroll = 1\n" + LOOP), "may have run", id="options between two loops of a script"
+    ),
+    pytest.param(
+        program(LOOP + "if DEBUG:\n    wp.config.mode = 'debug'\n" + LOOP), "may have run", id="under a condition"
+    ),
+    pytest.param(
+        program("SEEN = []\nfor _ in range(9):\n    k = make(3)\n    SEEN.append(k)\n    wp.launch(k, dim=4)\n"),
+        "more with the kernel than launch it",
+        id="each one is put into a list",
+    ),
+    pytest.param(
+        program("last = None\nfor _ in range(9):\n    k = make(3)\n    print(k is last)\n    last = k\n"),
+        "more with the kernel than launch it",
+        id="compared",
+    ),
+    pytest.param(
+        program("def run(k):\n    COUNT[k] = 1\nfor _ in range(9):\n    run(make(3))\n"),
+        "more with the kernel than launch it",
+        id="handed to a function",
     ),
     pytest.param(
         program("order_of = 1\norder_of = 2\n" + LOOP, above="    n = order_of\n"),

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from warpfix.codemods.memoise import Memoise
 from warpfix.findings import Applicability, Finding, Fix, KernelRename
 from warpfix.hoisting import hoister_for, kernel_key
+from warpfix.hoisting.facts import FileFacts
 from warpfix.index.build import CallSite, ProjectIndex
 from warpfix.index.constructs import call_argument, parameter_default, value_of
-from warpfix.index.model import Construct, FileIndex, Role
+from warpfix.index.model import Construct, FileIndex, OptionSet, Role
 from warpfix.index.names import LAUNCHES
 from warpfix.index.scopes import Comprehension, Function, is_main_guard, parameters
 from warpfix.index.walk import Enclosing
@@ -328,6 +329,8 @@ def _finding(
         _check_factory(index, context, file, factory, around)
         _check_uses(index, canonical, sites)
         _check_arguments(index, factory, sites)
+        for one in sites:
+            _check_result(index, context, one)
     except _Declined as reason:
         declined = str(reason)
     else:
@@ -395,13 +398,38 @@ def _check_factory(
             )
     for other in index.files.values():
         for item in other.option_sets:
-            if innermost_function(item.enclosing) is not None and (
-                item.via != "config" or not set(item.options) <= _NOT_HASHED or item.dynamic
-            ):
+            if item.via == "config" and set(item.options) <= _NOT_HASHED and not item.dynamic:
+                continue
+            where = f"line {item.node.lineno} of {index.project.relative(other.path)}"
+            if innermost_function(item.enclosing) is not None:
+                raise _Declined(f"{where} sets options in a function: a kept kernel keeps those that it was made with")
+            if not _set_first(index, context, other, item):
                 raise _Declined(
-                    f"line {item.node.lineno} of {index.project.relative(other.path)} sets options in a function: a "
-                    "kept kernel keeps those that it was made with"
+                    f"{where} sets options when the factory may have run: a kept kernel keeps those that it was made "
+                    "with"
                 )
+
+
+def _set_first(index: ProjectIndex, context: Context, file: FileIndex, write: OptionSet) -> bool:
+    """Whether nothing but imports and definitions stands above a write of options, so that nothing was made before."""
+    facts = hoister_for(index, context.config).facts(file)
+    writes = {item.node for item in file.option_sets}
+    body: list[ast.stmt] = file.tree.body
+    for guard in (*write.enclosing, write.node):
+        for statement in body:
+            if statement is guard:
+                break
+            if statement not in writes and not isinstance(statement, _QUIET) and not facts.inert(statement):
+                return False
+        else:
+            return False
+        if guard is not write.node and not is_main_guard(guard):
+            return False
+        body = getattr(guard, "body", [])
+    return True
+
+
+_QUIET = (ast.Import, ast.ImportFrom, ast.Global)
 
 
 _NOT_HASHED = frozenset(
@@ -456,6 +484,38 @@ def _check_uses(index: ProjectIndex, canonical: str, sites: list[CallSite]) -> N
                 f"line {reference.node.lineno} of {index.project.relative(reference.file.path)} passes the factory on: "
                 "what it is called with there is not in the source"
             )
+
+
+def _check_result(index: ProjectIndex, context: Context, site: CallSite) -> None:
+    """One kernel where there were many is no difference to a launch; to what tells objects apart it is."""
+    facts = hoister_for(index, context.config).facts(site.file)
+    parent = facts.source.parents.get(site.node)
+    if isinstance(parent, ast.Assign) and all(isinstance(target, ast.Name) for target in parent.targets):
+        around = facts.enclosing(site.node)
+        scope = facts.scopes.by_node[around[-1]] if around else facts.scopes.module
+        for target in parent.targets:
+            bound = facts.scopes.lookup(target.id, scope)  # type: ignore[attr-defined]
+            for occurrence in facts.scopes.references(bound, target.id):  # type: ignore[attr-defined]
+                node = occurrence.node
+                if not occurrence.store and isinstance(node, ast.expr) and not _only_launched(facts, node):
+                    raise _Declined(f"line {node.lineno} does more with the kernel than launch it")
+    elif not _only_launched(facts, site.node):
+        raise _Declined(f"line {site.node.lineno} does more with the kernel than launch it")
+
+
+def _only_launched(facts: FileFacts, node: ast.expr) -> bool:
+    """Whether a kernel is launched, returned, dropped, or put somewhere to be launched later."""
+    parent = facts.source.parents.get(node)
+    if isinstance(parent, ast.keyword):
+        launch = facts.source.parents.get(parent)
+        return parent.arg == "kernel" and isinstance(launch, ast.Call) and _launches(facts, launch)
+    if isinstance(parent, ast.Call):
+        return parent.args[:1] == [node] and _launches(facts, parent)
+    return isinstance(parent, (ast.Return, ast.Assign, ast.Expr))
+
+
+def _launches(facts: FileFacts, call: ast.Call) -> bool:
+    return isinstance(call.func, (ast.Name, ast.Attribute)) and facts.resolve(call.func) in LAUNCHES
 
 
 def _check_arguments(index: ProjectIndex, factory: ast.FunctionDef, sites: list[CallSite]) -> None:
