@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scan_support import findings_of
+from profile_support import Built, Launched, profile, profiled
+from scan_support import apply_fix, findings_of
 
-from warpfix.findings import Finding
+from warpfix.findings import Applicability, Finding
+from warpfix.measure.profile import Profile
 
 HEAD = """\
 import warp as wp
@@ -116,3 +118,140 @@ def test_by_the_module_of_the_kernel(tmp_path: Path) -> None:
     two = "import warp as wp\nimport app\n" + body(launch("app.b", ", block_dim=64"))
     (finding,) = found(tmp_path, "", one=one, two=two)
     assert finding.path.endswith("two.py") and finding.data["module"] == "app"
+
+
+# ---- the split, from a run
+
+SPREAD = """\
+import warp as wp
+
+
+@wp.kernel
+def a(v: wp.array(dtype=float)):
+    v[wp.tid()] += 1.0
+
+
+@wp.kernel
+def b(v: wp.array(dtype=float)):
+    v[wp.tid()] *= 2.0
+
+
+@wp.kernel(enable_backward=False)
+def c(v: wp.array(dtype=float)):
+    v[wp.tid()] -= 1.0
+
+
+def main(v, size):
+    wp.launch(a, dim=128, inputs=[v], block_dim=32)
+    wp.launch(b, dim=128, inputs=[v], block_dim=64)
+    wp.launch(c, dim=128, inputs=[v], block_dim=64)
+
+
+if __name__ == "__main__":
+    main(None, 1)
+"""
+
+
+def spread_of(root: Path, launched: dict[str, tuple[int, ...]], target: str = "sm_90") -> Profile:
+    """A run that built the module with all of its kernels for each block_dim of its launches."""
+    dims = sorted({dim for some in launched.values() for dim in some})
+    loads = [Built("__main__", ["a", "b", "c"], block_dim=dim, target=target) for dim in dims]
+    launches = [Launched(name, dims.index(dim), block_dim=dim) for name, some in launched.items() for dim in some]
+    return profile(str(root / "app.py"), loads, launches)
+
+
+def split(root: Path, source: str, run: Profile, **more: str) -> Finding:
+    files = {name + ".py": text for name, text in more.items()}
+    (finding,) = profiled(root, {"app.py": source, **files}, run, select=("WF602",))
+    return finding
+
+
+USUAL = {"a": (32,), "b": (64,), "c": (64,)}
+
+
+def test_the_fewer_get_a_module_of_their_own(tmp_path: Path) -> None:
+    finding = split(tmp_path, SPREAD, spread_of(tmp_path, USUAL))
+    assert finding.fix is not None and finding.fix.applicability is Applicability.MEASURED
+    (text,) = apply_fix(finding).values()
+    assert text == SPREAD.replace("@wp.kernel\ndef a", '@wp.kernel(module="app.block32")\ndef a')
+
+
+def test_kernels_with_a_run_time_block_dim_keep_the_module(tmp_path: Path) -> None:
+    source = SPREAD.replace("inputs=[v], block_dim=32", "inputs=[v], block_dim=size")
+    source = source.replace("wp.launch(c, dim=128, inputs=[v], block_dim=64)", "wp.launch(c, dim=128, inputs=[v])")
+    finding = split(tmp_path, source, spread_of(tmp_path, {"a": (32,), "b": (64,), "c": (256,)}))
+    (text,) = apply_fix(finding).values()
+    assert '@wp.kernel(module="app.block64")\ndef b' in text
+    assert '@wp.kernel(enable_backward=False, module="app.block256")\ndef c' in text
+    assert "@wp.kernel\ndef a" in text
+
+
+def test_on_cuda_no_block_dim_is_256(tmp_path: Path) -> None:
+    source = SPREAD.replace("block_dim=32", "block_dim=256").replace(
+        "wp.launch(c, dim=128, inputs=[v], block_dim=64)", "wp.launch(c, dim=128, inputs=[v])"
+    )
+    finding = split(tmp_path, source, spread_of(tmp_path, {"a": (256,), "b": (64,), "c": (256,)}))
+    (text,) = apply_fix(finding).values()
+    assert text.count("module=") == 1 and '@wp.kernel(module="app.block64")\ndef b' in text
+
+
+def test_library_code_is_asked(tmp_path: Path) -> None:
+    source = SPREAD.partition("\n\nif __name__")[0] + "\n"
+    finding = split(tmp_path, source, spread_of(tmp_path, USUAL))
+    assert finding.fix is not None and finding.fix.applicability is Applicability.ASK
+
+
+UNSPLIT = [
+    pytest.param(SPREAD, {"a": (1,), "b": (1,), "c": (1,)}, "for one block dim only", id="one build, as on the CPU"),
+    pytest.param(
+        SPREAD.replace("as wp\n", 'as wp\n\nwp.set_module_options({"fast_math": True})\n'),
+        USUAL,
+        "module options are set",
+        id="options of the module",
+    ),
+    pytest.param(
+        SPREAD.replace("\n\n@wp.kernel\ndef b", "\n\nwp.config.max_unroll = 4\n\n\n@wp.kernel\ndef b"),
+        USUAL,
+        "between the kernels",
+        id="an option between the kernels",
+    ),
+    pytest.param(
+        SPREAD.replace("@wp.kernel\ndef a", "@traced\n@wp.kernel\ndef a"),
+        USUAL,
+        "other decorators",
+        id="other decorators",
+    ),
+    pytest.param(
+        SPREAD.replace(
+            "def main(v, size):\n", "def main(v, size):\n    wp.launch(b, dim=1, inputs=[v], block_dim=32)\n"
+        ),
+        {"a": (32,), "b": (32, 64), "c": (64,)},
+        "would build 4 modules instead of 2",
+        id="one kernel at two block dims",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "launched", "reason"), UNSPLIT)
+def test_not_split(tmp_path: Path, source: str, launched: dict[str, tuple[int, ...]], reason: str) -> None:
+    finding = split(tmp_path, source, spread_of(tmp_path, launched))
+    assert finding.fix is None and reason in str(finding.declined)
+
+
+def test_a_kernel_that_is_handed_on_may_be_launched_with_any_block_dim(tmp_path: Path) -> None:
+    source = SPREAD.replace("def main(v, size):\n", "def main(v, size):\n    register(a)\n")
+    finding = split(tmp_path, source, spread_of(tmp_path, USUAL))
+    (text,) = apply_fix(finding).values()
+    # It keeps the file's own module to itself.
+    assert "@wp.kernel\ndef a" in text and text.count('module="app.block64"') == 2
+
+
+def test_what_the_run_contradicts_is_not_stable(tmp_path: Path) -> None:
+    finding = split(tmp_path, SPREAD, spread_of(tmp_path, {"a": (32,), "b": (64, 128), "c": (64,)}))
+    assert finding.fix is None and "some kernels take several block dims" in str(finding.declined)
+
+
+def test_an_old_warp_has_no_named_modules(tmp_path: Path) -> None:
+    files = {"app.py": SPREAD, "requirements.txt": "warp-lang>=1.8\n"}
+    (finding,) = profiled(tmp_path, files, spread_of(tmp_path, USUAL), select=("WF602",))
+    assert finding.fix is None and "needs Warp 1.10" in str(finding.declined)
