@@ -11,7 +11,7 @@ import pytest
 from warpfix.probe.data import CHECKPOINT, EVERY
 
 from warpfix.findings import KernelRename
-from warpfix.measure.profile import DataLog, ProcessRun, Run, Sample, SourceLine
+from warpfix.measure.profile import DataLog, Deviation, ProcessRun, Run, Sample, SourceLine
 from warpfix.verify.compare import Expected, compare, first_difference
 from warpfix.verify.data import distance
 from warpfix.verify.verdict import Check, Outcome, Status
@@ -222,3 +222,16 @@ def test_distance_of_a_sample() -> None:
     assert distance([one], [one]) == "`x` is equal in its first 4 bytes"
     two = replace(one, data=floats("f", 2.0))
     assert distance([one], [two]).startswith("`x`: 1 of the first 1 values differ")
+
+
+def test_what_the_emulated_device_runs_otherwise_is_no_evidence() -> None:
+    deviation = Deviation("fast-math", "b_0123abcd", 1, None)
+    emulated = replace(BASE, processes=(replace(BASE.processes[0], deviations=(deviation,)),))
+    other = digested(THREE, [(1, 2), (9, 9), (5, 6)])
+    check = data([emulated, emulated], [other])
+    assert check.outcome is Outcome.HELD
+    assert check.form == "without what `b` (app.py) wrote, which the emulated device runs otherwise"
+    assert data([BASE, BASE], [other]).outcome is Outcome.UNVERIFIED
+    both = replace(deviation, what="a_0123abcd")
+    emulated = replace(BASE, processes=(replace(BASE.processes[0], deviations=(deviation, both)),))
+    assert data([emulated, emulated], [other]).message == "no array is left to compare"

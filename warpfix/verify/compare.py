@@ -65,6 +65,9 @@ _SAME_CODE = frozenset(
 )
 """Options that decide how code is made, or what is noted beside it, and not what it is."""
 _LAUNCH, _OPTIONS, _CODE, _TEXT = range(4)
+_OTHERWISE = frozenset(("not-executed", "no-blocks", "device-code", "mathdx", "fast-math", "deterministic"))
+"""Deviations of the emulated device under which a launch's numbers are not the device's."""
+_HASHED = re.compile(r"_[0-9a-f]{8}\Z")
 
 
 # What a launch is, without the code behind it; what is behind it: options, and digests of its code. ``code`` is what
@@ -477,30 +480,36 @@ class _Comparison:
                 message = "two runs of the baseline differ beyond the launches of which each array is recorded"
                 return [Check("data", Outcome.UNVERIFIED, message)]
             unstable |= made.unstable
-        form = ""
+        forms = []
         if unstable:
             names = ", ".join(f"`{name}` of {_kernel_words(kernel)}" for kernel, name in sorted(unstable))
-            form = f"without {names}, which differ{'s' * (len(unstable) == 1)} between two runs of the baseline"
+            forms.append(f"without {names}, which differ{'s' * (len(unstable) == 1)} between two runs of the baseline")
+        otherwise = self.executed_otherwise()
+        if otherwise:
+            kernels = ", ".join(sorted({_kernel_words(kernel) for kernel, _ in otherwise}))
+            forms.append(f"without what {kernels} wrote, which the emulated device runs otherwise")
         if len(before) < 2:
-            form = "with one run of the baseline, which could not be compared with itself"
+            forms.append("with one run of the baseline, which could not be compared with itself")
+        form = "; ".join(forms)
+        ignore = frozenset(unstable | otherwise)
+        if ignore and self.nothing_left(ignore):
+            message = "no array is the same in two runs of the baseline: nothing to compare"
+            return [Check("data", Outcome.UNVERIFIED, "no array is left to compare" if otherwise else message, form)]
         for new in after:
-            made = compare_data(
-                before[0], new, self.old_name, self.new_name, ignore=frozenset(unstable), stopped=stopped
-            )
+            made = compare_data(before[0], new, self.old_name, self.new_name, ignore=ignore, stopped=stopped)
             if made.unlike:
                 return [Check("data", Outcome.UNVERIFIED, f"arrays can't be compared: {made.unlike}", form)]
             if made.difference is not None:
                 self.difference_in_data = made.difference
                 return [Check("data", Outcome.UNVERIFIED, _difference_words(made.difference), form)]
         message = f"the arrays of {made.launches:,} launches equal bit for bit, each time after the launch"
+        if any(process.twins for trace_list in self.traces_before for process in (t.process for t in trace_list)):
+            message += " (as the CPU computes them for the emulated device)"
         if made.unchecked:
             message = f"{message}; {made.unchecked:,} launches beyond were not compared"
         missing = [f"{count:,} {why}" for why, count in sorted(left_out(before[0]).items())]
         if missing:
             message = f"{message}; not looked at: {', '.join(missing)}"
-        if unstable and self.nothing_left(unstable):
-            message = "no array is the same in two runs of the baseline: nothing to compare"
-            return [Check("data", Outcome.UNVERIFIED, message)]
         return [Check("data", Outcome.HELD, message, form)]
 
     def digested(self, traces: Iterable[_Trace]) -> list[Process]:
@@ -512,8 +521,19 @@ class _Comparison:
     def new_name(self, signature: LaunchSignature) -> tuple[str, ...]:
         return (*self.definition(signature.kernel, False), signature.overload)
 
-    def nothing_left(self, unstable: set[tuple[tuple[str, ...], str]]) -> bool:
-        """Whether every array of every launched kernel differs between runs of the baseline."""
+    def executed_otherwise(self) -> set[tuple[tuple[str, ...], str]]:
+        """The arrays of kernels that the emulated device of a ``--target`` does not run as the real one would."""
+        found = set()
+        for process in (trace.process for traces in self.traces_before for trace in traces):
+            keys = {_HASHED.sub("", one.what) for one in process.deviations if one.kind in _OTHERWISE}
+            names = process.data.names if process.data else {}
+            for signature in process.launches.signatures:
+                if signature.kernel.key in keys:
+                    found |= {(self.old_name(signature), name) for name in names.get(signature.id, ())}
+        return found
+
+    def nothing_left(self, unstable: frozenset[tuple[tuple[str, ...], str]]) -> bool:
+        """Whether no array of any launched kernel is evidence."""
         for process in (trace.process for trace in self.traces_before[0]):
             names = process.data.names if process.data else {}
             for signature in process.launches.signatures:
