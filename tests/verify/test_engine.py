@@ -204,6 +204,19 @@ def test_a_fix_that_gains_nothing_is_dropped_and_the_rest_written(world: World) 
     assert world.words("b.py") == "word"
 
 
+def test_a_fix_that_loses_something_does_not_take_the_others_along(world: World) -> None:
+    world.write("a.py", "unique_one unique_two")
+    world.write("b.py", "word")
+    harmful = world.fix("b.py", "word", "cleared")
+    applied = world.apply(
+        harmful, world.fix("a.py", "unique_one", "shared_one"), world.fix("a.py", "unique_two", "shared_two")
+    )
+    assert applied.status == "written", report(applied)
+    assert [left.planned for left in applied.left] == [harmful]
+    assert "without it the others are good" in applied.left[0].reason
+    assert world.words("b.py") == "word"
+
+
 def test_fixes_of_one_rule_in_one_file_stand_together(world: World) -> None:
     # A file mended by halves is the worse edit: what gains nothing alone stays with what gains, and costs no run.
     world.write("a.py", "unique_one unique_two word")

@@ -303,6 +303,10 @@ class _Loop:
                 culprit, because = self.culprit(kept, judgement)
                 self.drop(kept, culprit, f"it can't be verified: {because.reason()}")
                 continue
+            if judgement.status is Status.INCONCLUSIVE and (harmful := self.harmful(kept)):
+                for planned in harmful:
+                    self.drop(kept, planned, f"without it the others are good; with it: {judgement.reason()}")
+                continue
             if judgement.status is not Status.GOOD:
                 return tuple(kept), judgement
             useless = self.useless(kept, judgement)
@@ -353,6 +357,18 @@ class _Loop:
             for runs in self.lab.baseline.values()
         )
 
+    def harmful(self, kept: Sequence[Planned]) -> list[Planned]:
+        """Fixes of one rule in the same files without which all others are good, though with them something is lost."""
+        groups = _groups(kept)
+        for group in groups if len(groups) > 1 else ():
+            try:
+                without = self.lab.try_once(self.candidate([one for one in kept if one not in group]))
+            except OutOfTime:
+                break
+            if without.status is Status.GOOD:
+                return group
+        return []
+
     def useless(self, kept: Sequence[Planned], judgement: Judgement) -> list[Planned]:
         """Fixes without which the counts are as good: by module where the counts tell, else by leaving them out.
 
@@ -360,16 +376,14 @@ class _Loop:
         cost nothing where it is, but a file that is mended by halves is the worse edit, and one run for each fix is
         not worth the difference.
         """
-        groups: dict[tuple[str, ...], list[Planned]] = {}
-        for planned in kept:
-            groups.setdefault((planned.findings[0].rule, *sorted(planned.fix.edits)), []).append(planned)
+        groups = _groups(kept)
         if len(groups) == 1:
             return []
         gained = _gained(kept, self.lab.baseline, judgement)
         # A fix of the cache shows in the second run only.
         warm = any(_fewer(one.after.warm_builds, one.before.warm_builds) for one in judgement.verdicts.values())
         found: list[Planned] = []
-        for group in groups.values():
+        for group in groups:
             if any(planned in gained for planned in group):
                 continue
             rest = [one for one in kept if one not in group and one not in found]
@@ -382,6 +396,14 @@ class _Loop:
             if without.status is not Status.INVALID and not _worse(without, judgement):
                 found += group
         return found
+
+
+def _groups(kept: Sequence[Planned]) -> list[list[Planned]]:
+    """Fixes of one rule in the same files, which stand or fall together."""
+    groups: dict[tuple[str, ...], list[Planned]] = {}
+    for planned in kept:
+        groups.setdefault((planned.findings[0].rule, *sorted(planned.fix.edits)), []).append(planned)
+    return list(groups.values())
 
 
 def _gains_nothing(planned: Planned) -> str:
