@@ -146,6 +146,9 @@ def test_code_is_digested_per_kernel(gallery: Gallery) -> None:
     assert one.forward_code == two.forward_code
     assert not two.backward_code or two.backward_code != one.backward_code
     assert first.source_bytes > second.source_bytes
+    assert one.forward_bytes == two.forward_bytes > 100
+    assert one.backward_bytes > two.backward_bytes
+    assert one.forward_functions == two.forward_functions > 0 < one.backward_functions
 
 
 def test_resolved_options(gallery: Gallery) -> None:

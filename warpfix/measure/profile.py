@@ -49,6 +49,13 @@ class BuiltKernel:
     """The kernel's own options (``enable_backward=`` and the like), which override the module's."""
     forward_code: str = ""
     backward_code: str = ""
+    forward_bytes: int = 0
+    """Bytes of the normal form of the code that the forward entry reaches."""
+    backward_bytes: int = 0
+    """The same for the adjoint entry, which replays forward functions too; 0 where there is none."""
+    forward_functions: int = 0
+    """How many functions the entry reaches, itself among them."""
+    backward_functions: int = 0
     machine_code: Mapping[str, str] = field(default_factory=dict)
     """For CUDA targets: entry (``forward``/``backward``) to digest of its machine code out of the cubin."""
     ingredients: Mapping[str, Any] = field(default_factory=dict)

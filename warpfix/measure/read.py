@@ -256,6 +256,10 @@ def _load(event: Event, cause: Cause, outcome: str) -> Load:
                 options=dict(data.get("options", {})),
                 forward_code=entry.forward if entry else "",
                 backward_code=entry.backward if entry else "",
+                forward_bytes=entry.forward_bytes if entry else 0,
+                backward_bytes=entry.backward_bytes if entry else 0,
+                forward_functions=entry.forward_functions if entry else 0,
+                backward_functions=entry.backward_functions if entry else 0,
                 machine_code=dict(next((machine[name] for name in names if name in machine), {})),
                 ingredients=_ingredients(data),
             )

@@ -213,6 +213,7 @@ def _modules(profile: Profile, run: Run, shown: int) -> list[str]:
         source = size(sum(load.source_bytes for load in loads))
         details = f"{count(len(loads), 'build')}, {count(kernels, 'kernel')}, {source}"
         lines += wrap(f"{short_name(name)}: {details}", " " * 10, f"{seconds(total):>8}  ")
+        lines += _largest(loads[-1])
         lines += _causes(profile, loads)
     rest = ranked[shown:]
     if rest:
@@ -220,6 +221,18 @@ def _modules(profile: Profile, run: Run, shown: int) -> list[str]:
         builds = sum(len(loads) for _, loads in rest)
         lines.append(f"{seconds(total):>8}  {count(len(rest), 'more module')}, {count(builds, 'build')}")
     return lines
+
+
+def _largest(load: Load) -> list[str]:
+    """The kernel of a build with the most code, its two halves apart; nothing to say of a module with one kernel."""
+    kernels = {kernel.definition.key: kernel for kernel in load.kernels if kernel.forward_bytes}
+    if len(kernels) < 2:
+        return []
+    most = max(kernels.values(), key=lambda kernel: kernel.forward_bytes + kernel.backward_bytes)
+    halves = [f"forward {size(most.forward_bytes)} in {count(most.forward_functions, 'function')}"]
+    if most.backward_bytes:
+        halves.append(f"adjoint {size(most.backward_bytes)} in {most.backward_functions}")
+    return wrap(f"largest kernel {short_name(most.definition.key, 40)}: {', '.join(halves)}", " " * 12, " " * 10)
 
 
 def _causes(profile: Profile, loads: Sequence[Load]) -> list[str]:

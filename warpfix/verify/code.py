@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 _TOKEN = re.compile(
     r"""
@@ -39,6 +40,12 @@ class KernelCode:
 
     forward: str = ""
     backward: str = ""
+    forward_bytes: int = field(default=0, compare=False)
+    """Length of the normal form: all code that the entry reaches, without comments and layout, names shortened."""
+    backward_bytes: int = field(default=0, compare=False)
+    forward_functions: int = field(default=0, compare=False)
+    """Functions that the entry reaches, itself among them."""
+    backward_functions: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ def kernel_code(source: str) -> dict[str, KernelCode]:
     return {kernel: KernelCode(**parts) for kernel, parts in _digests(source).items()}
 
 
-def _digests(source: str) -> dict[str, dict[str, str]]:
+def _digests(source: str) -> dict[str, dict[str, Any]]:
     by_name: dict[str, list[_Definition]] = {}
     found = list(_definitions(_tokens(source)))
     structs = {definition.name for definition in found if definition.is_struct}
@@ -69,13 +76,16 @@ def _digests(source: str) -> dict[str, dict[str, str]]:
         # What Warp writes beside a struct under names of its own library (add, adj_atomic_add) follows from its fields.
         if _OWN_NAME.search(definition.name) or definition.name.removeprefix("adj_") in structs:
             by_name.setdefault(definition.name, []).append(definition)
-    result: dict[str, dict[str, str]] = {}
+    result: dict[str, dict[str, Any]] = {}
     for name in by_name:
         match = _ENTRY.match(name)
         if match is None:
             continue
-        digest = hashlib.sha256(_normal_form(name, by_name).encode()).hexdigest()[:32]
-        result.setdefault(match["kernel"], {})[match["part"]] = digest
+        text, functions = _normal_form(name, by_name)
+        part, data = match["part"], text.encode()
+        parts = result.setdefault(match["kernel"], {})
+        parts[part] = hashlib.sha256(data).hexdigest()[:32]
+        parts[f"{part}_bytes"], parts[f"{part}_functions"] = len(data), functions
     return result
 
 
@@ -141,7 +151,8 @@ def _named(part: list[str]) -> _Definition | None:
     return _Definition(name, tuple(part), False) if name else None
 
 
-def _normal_form(root: str, by_name: dict[str, list[_Definition]]) -> str:
+def _normal_form(root: str, by_name: dict[str, list[_Definition]]) -> tuple[str, int]:
+    """The code that an entry reaches in its normal form, and how many functions that are."""
     renamed = {root: "@0"}
     queue = [root]
     lines: list[str] = []
@@ -157,4 +168,5 @@ def _normal_form(root: str, by_name: dict[str, list[_Definition]]) -> str:
                 out.append(renamed[token] if own else token)
                 before = token
             lines.append(" ".join(out))
-    return "\n".join(lines)
+    functions = sum(not definition.is_struct for name in queue for definition in by_name[name])
+    return "\n".join(lines), functions
