@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scan_support import findings_of
+from profile_support import Built, Launched, profile, profiled
+from scan_support import apply_fix, findings_of
 
-from warpfix.findings import Finding
+from warpfix.findings import Applicability, Finding
+from warpfix.measure.profile import Profile
 
 HEAD = """\
 import warp as wp
@@ -84,4 +86,113 @@ REPORTED = [
 @pytest.mark.parametrize(("source", "warp_min", "kind"), REPORTED)
 def test_reported(tmp_path: Path, source: str, warp_min: str, kind: str) -> None:
     (finding,) = found(tmp_path, source, warp_min)
-    assert finding.data["kind"] == kind and finding.fix is None
+    assert finding.data["kind"] == kind
+    # What is loaded for nothing takes a run to tell; a block_dim that no launch has does not.
+    assert (finding.fix is not None) == (kind == "block_dim")
+
+
+def test_another_block_dim_than_every_launch_gets_theirs(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, f"wp.force_load(DEVICE, {MINE}, block_dim=256)\n")
+    assert finding.fix is not None and finding.fix.applicability is Applicability.MEASURED
+    (text,) = apply_fix(finding).values()
+    assert text == HEAD + f"wp.force_load(DEVICE, {MINE}, block_dim=64)\n" + MAIN
+
+
+# ---- from a run
+
+APP = """\
+import warp as wp
+
+
+@wp.kernel
+def step(v: wp.array(dtype=float)):
+    v[wp.tid()] = 1.0
+
+
+if __name__ == "__main__":
+    wp.force_load(device="cpu")  # all of them
+    go()
+"""
+LINE = 10
+
+
+def run_of(root: Path, loads: list[Built], *launches: Launched) -> Profile:
+    return profile(str(root / "app.py"), loads, launches)
+
+
+def preloads(root: Path, source: str, run: Profile) -> Finding:
+    (finding,) = profiled(root, {"app.py": source}, run, select=("WF402",))
+    return finding
+
+
+ALL = [
+    Built("warp.utils", ["reduce"], paid=LINE),
+    Built("__main__", ["step"], paid=LINE),
+    Built("fluid.kernels", ["flow"], paid=LINE),
+    Built("step_01234567", ["alone"], paid=LINE),
+    Built("late", ["other"], paid=LINE + 1),
+]
+EVERY = (Launched("step", 1), Launched("flow", 2), Launched("alone", 3), Launched("other", 4))
+
+
+def test_what_the_run_launched_is_named(tmp_path: Path) -> None:
+    finding = preloads(tmp_path, APP, run_of(tmp_path, ALL, *EVERY))
+    assert finding.fix is not None and finding.fix.applicability is Applicability.MEASURED
+    (text,) = apply_fix(finding).values()
+    named = 'modules=[wp.get_module(__name__), wp.get_module("fluid.kernels")]'
+    assert text == APP.replace('device="cpu")', f'device="cpu", {named})')
+
+
+def test_None_is_replaced(tmp_path: Path) -> None:
+    source = APP.replace('device="cpu"', '"cpu", None')
+    (text,) = apply_fix(preloads(tmp_path, source, run_of(tmp_path, ALL, EVERY[0]))).values()
+    assert 'wp.force_load("cpu", [wp.get_module(__name__)])' in text
+
+
+UNNAMED = [
+    pytest.param(APP, ALL, (Launched("other", 4),), "launched none of what it loads", id="nothing"),
+    pytest.param(APP, ALL[:2], (Launched("reduce", 0), Launched("step", 1)), "launched all", id="everything"),
+    pytest.param(APP, ALL[4:], (Launched("other", 0),), "for a measured run to say", id="the run did not come to it"),
+    pytest.param(
+        APP.replace("import warp as wp", "from warp import force_load, kernel, array, tid").replace("wp.", ""),
+        ALL,
+        EVERY,
+        "no name for Warp",
+        id="no name for Warp",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "loads", "launches", "reason"), UNNAMED)
+def test_no_list(tmp_path: Path, source: str, loads: list[Built], launches: tuple[Launched, ...], reason: str) -> None:
+    finding = preloads(tmp_path, source, run_of(tmp_path, loads, *launches))
+    assert finding.fix is None and reason in str(finding.declined)
+
+
+PRELOAD = APP.replace('device="cpu"', "modules=[wp.get_module(__name__)]")
+
+
+def test_a_preloaded_variant_that_nothing_launches(tmp_path: Path) -> None:
+    loads = [
+        Built("__main__", ["step"], 256, "sm_90", paid=LINE),
+        Built("__main__", ["step"], 128, "sm_90", paid=LINE + 1),
+    ]
+    finding = preloads(tmp_path, PRELOAD, run_of(tmp_path, loads, Launched("step", 1, block_dim=128)))
+    (text,) = apply_fix(finding).values()
+    assert "wp.force_load(modules=[wp.get_module(__name__)], block_dim=128)  # all of them" in text
+
+
+KEPT = [
+    pytest.param([128, 256], "sm_90", id="several block dims in use"),
+    pytest.param([256], "sm_90", id="what is preloaded is launched"),
+    pytest.param([1], "cpu", id="on the CPU, by a call that may mean a GPU"),
+]
+
+
+@pytest.mark.parametrize(("dims", "target"), KEPT)
+def test_a_preload_that_stays(tmp_path: Path, dims: list[int], target: str) -> None:
+    first = Built("__main__", ["step"], 256, target, paid=LINE)
+    loads = [first, *(Built("__main__", ["step"], dim, target, paid=LINE + 1) for dim in dims if dim != 256)]
+    launches = [Launched("step", [one.block_dim for one in loads].index(dim), block_dim=dim) for dim in dims]
+    run = run_of(tmp_path, loads, *launches)
+    assert profiled(tmp_path, {"app.py": PRELOAD}, run, select=("WF402",)) == []

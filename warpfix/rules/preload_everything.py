@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from warpfix.findings import Finding
+from warpfix.codemods.set_argument import SetArgument
+from warpfix.findings import Applicability, Finding, Fix
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import call_argument, module_expression, value_of
-from warpfix.index.model import FileIndex, Launch
+from warpfix.index.model import FileIndex, Launch, Role
+from warpfix.measure.profile import Load, Profile
 from warpfix.rules import Context, Rule, locate
 from warpfix.rules._flow import Flow, flow_of
 from warpfix.rules._places import asks_for, joined, literal_int, measures
 from warpfix.rules._versions import lowest, words
+from warpfix.rules.overloads import warp_name
 
 _SAFE_SINCE = (1, 17)
+_BLOCK_DIM_SINCE = (1, 9)
 
 
 def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
@@ -29,6 +36,9 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
             continue
         message = advice = None
         kind = ""
+        reason = "which modules and block dims a program comes to launch is for a measured run to say"
+        fix: Fix | None = None
+        preloaded = None if context.profile is None else _preloaded(context.profile, file, call)
         if launch.via == "force_load" and _everything(call_argument(call, 1, "modules")):
             kind = "everything"
             message = (
@@ -36,6 +46,8 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
                 "them, launched or not"
             )
             advice = "name the modules that the program launches: `modules=[wp.get_module(__name__), ...]`"
+            if preloaded is not None:
+                fix, reason = _name_modules(index, file, launch, preloaded)
         elif (workers := _parallel_cpu(index, file, launch)) and lowest(context.config) < _SAFE_SINCE:
             kind = "parallel"
             message = (
@@ -52,19 +64,154 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
                 f"{joined(sorted(used))}: on CUDA the preloaded builds are never used"
             )
             advice = f"preload with block_dim={min(used)}" if len(used) == 1 else "preload with the block dims in use"
+            if len(used) == 1:
+                fix = _set_block_dim(file, launch, min(used), "every launch of these modules that the source shows")
+        elif preloaded is not None and (dim := _unused_variant(index, file, launch, preloaded)) is not None:
+            kind = "block_dim"
+            given = joined(sorted({load.block_dim for load in preloaded.loads}))
+            message = (
+                f"the modules are preloaded for block_dim {given}, and the measured run launched them only with {dim}: "
+                "what is preloaded is never used, and each module is built twice"
+            )
+            advice = f"preload with block_dim={dim}"
+            if lowest(context.config) < _BLOCK_DIM_SINCE:
+                reason = f"`block_dim=` needs Warp {words(_BLOCK_DIM_SINCE)}, and the project works with an older one"
+            else:
+                fix = _set_block_dim(file, launch, dim, "every launch of these modules in the measured command")
         if message is None or advice is None:
             continue
-        reason = "which modules and block dims a program comes to launch is for a measured run to say"
         yield Finding(
             code=RULE.code,
             rule=RULE.slug,
             path=file.path,
             **locate(file, call),
             message=message,
-            advice=advice,
-            declined=reason,
+            advice=advice if fix is not None else f"{advice}; no fix is offered: {reason}",
+            fix=fix,
+            declined=None if fix is not None else reason,
             data={"kind": kind},
         )
+
+
+# ---- what a run showed
+
+
+@dataclass(frozen=True)
+class _Preloaded:
+    """What one preloading call made the measured processes load, and what was launched of it."""
+
+    loads: tuple[Load, ...]
+    launched: Mapping[str, set[int]]
+    """Warp module to the block dims that it was launched with, in any process."""
+    used: frozenset[str]
+    """Warp modules of which a variant that the call loaded was launched."""
+
+
+def _preloaded(profile: Profile, file: FileIndex, call: ast.Call) -> _Preloaded | None:
+    """None where no process came to the call."""
+    here, lines = os.path.realpath(file.path), range(call.lineno, (call.end_lineno or call.lineno) + 1)
+    loads: list[Load] = []
+    launched: dict[str, set[int]] = {}
+    used: set[str] = set()
+    for run in profile.cold[:1]:
+        for process in run.processes:
+            mine = {
+                load.id: load
+                for load in process.loads
+                if load.paid_by is not None
+                and load.paid_by.line in lines
+                and os.path.realpath(load.paid_by.path) == here
+            }
+            loads += mine.values()
+            for signature in process.launches.signatures:
+                launched.setdefault(signature.module, set()).add(signature.block_dim)
+                if signature.load in mine:
+                    used.add(signature.module)
+    return _Preloaded(tuple(loads), launched, frozenset(used)) if loads else None
+
+
+# A unique kernel's module: its key, and a hash that moves with its text.
+_UNIQUE = re.compile(r".+_[0-9a-f]{8}")
+
+
+def _name_modules(index: ProjectIndex, file: FileIndex, launch: Launch, seen: _Preloaded) -> tuple[Fix | None, str]:
+    """The fix that names the modules which the run launched, or why there is none."""
+    names = list(dict.fromkeys(load.module for load in seen.loads if load.module in seen.launched))
+    names = [name for name in names if not _UNIQUE.fullmatch(name)]
+    if not names:
+        return None, "the measured run launched none of what it loads"
+    if len(names) == len({load.module for load in seen.loads}):
+        return None, "the measured run launched all that it loads"
+    warp = warp_name(index, file, launch.node.lineno)
+    if warp is None:
+        return None, "the file has no name for Warp itself to take the modules from"
+    listed = []
+    for name in names:
+        if name == "__main__":
+            if not _defines(seen, file, name):
+                return None, "a module of the starting script is launched, which has no name here"
+            listed.append(f"{warp}.get_module(__name__)")
+        else:
+            listed.append(f'{warp}.get_module("{name}")')
+    library = file.role is not Role.APPLICATION
+    call = launch.node
+    fix = Fix(
+        applicability=Applicability.ASK if library else Applicability.MEASURED,
+        summary=f"preload only what the run launched: {joined(f'`{name}`' for name in names)}",
+        edits={
+            file.path: (
+                SetArgument(call.lineno, call.col_offset, ast.unparse(call), "modules", 1, f"[{', '.join(listed)}]"),
+            )
+        },
+        proved="the call had loaded each of these modules in the measured command, and its kernels were launched",
+        unproved=(
+            "this is library code: others who import it may count on more being loaded"
+            if library
+            else "other paths of the program may launch other modules, which are then built at their first launch"
+        ),
+    )
+    return fix, ""
+
+
+def _defines(seen: _Preloaded, file: FileIndex, module: str) -> bool:
+    here = os.path.realpath(file.path)
+    return any(
+        os.path.realpath(kernel.definition.path) == here
+        for load in seen.loads
+        if load.module == module
+        for kernel in load.kernels
+    )
+
+
+def _unused_variant(index: ProjectIndex, file: FileIndex, launch: Launch, seen: _Preloaded) -> int | None:
+    """The one block_dim that the run launched the preloaded modules with, where the call loaded them for another."""
+    modules = {load.module for load in seen.loads if load.module in seen.launched}
+    if not modules or seen.used:
+        return None
+    dims = {dim for module in modules for dim in seen.launched[module]}
+    if len(dims) != 1:
+        return None
+    on_cpu = all(load.target == "cpu" for load in seen.loads)
+    # On the CPU there is one block_dim: naming it in a call that may mean a GPU would spoil that.
+    if on_cpu and _device(index, file, launch) != "cpu":
+        return None
+    return dims.pop()
+
+
+def _set_block_dim(file: FileIndex, launch: Launch, dim: int, who: str) -> Fix:
+    call = launch.node
+    library = file.role is not Role.APPLICATION
+    return Fix(
+        applicability=Applicability.ASK if library else Applicability.MEASURED,
+        summary=f"preload with block_dim={dim}, which the launches use",
+        edits={file.path: (SetArgument(call.lineno, call.col_offset, ast.unparse(call), "block_dim", None, str(dim)),)},
+        proved=f"{who} has block_dim {dim}",
+        unproved=(
+            "this is library code: others who import it may launch with another block_dim"
+            if library
+            else "whether it saves a build depends on the device, which a measured run shows"
+        ),
+    )
 
 
 def _everything(modules: ast.expr | None) -> bool:
@@ -141,7 +288,11 @@ RULE = Rule(
         "Silent in tests and benchmarks, about calls whose arguments come from a star, about parallel loads from Warp "
         "1.17 on (only a measurement can say whether they pay), and about block dims where some launch can't be read."
     ),
-    fix_safety="No fix: the list of modules to load is to be taken from a measured run (`warpfix measure`).",
+    fix_safety=(
+        "`measured`: from a profile, `modules=` names what the call had loaded and the run launched, without unique "
+        "modules, whose names move with their text; and a preload at another block_dim than every launch gets theirs. "
+        "`ask` in library code. Parallel loads are only reported."
+    ),
     since="0.1.0",
     check=check,
 )
