@@ -22,6 +22,7 @@ COMMANDS = {
     "explain-build": "Say why a Warp module was built again: its hashes side by side.",
     "report": "Make a page for a browser from one report, or from two.",
     "whatif": "Price levers not taken, by overriding them in the process: the ledger.",
+    "bake": "Make a kernel cache for an image or a CI artefact, and prove it.",
     "compare": "Judge two reports: builds, launches, options and code, before against after.",
     "try": "Let warpfix prove anybody's patch on a real command.",
     "undo": "Restore what the last apply wrote.",

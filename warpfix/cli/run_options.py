@@ -71,6 +71,11 @@ def run_options(function: Function) -> Function:
     return _apply(_TARGET + _RUN, function)
 
 
+def command_options(function: Function) -> Function:
+    """Decorate a click command with ``run_options`` but for ``--target``, which it declares in its own way."""
+    return _apply(_RUN, function)
+
+
 def verify_options(function: Function) -> Function:
     """Decorate a click command with ``run_options`` and those of a verification."""
     return _apply(_TARGETS + _RUN + _VERIFY, function)

@@ -72,7 +72,7 @@ def inject(
         stored.write_bytes(content)
         served[path_text] = str(stored)
     kept = {
-        "WARP_CACHE_PATH": str(_private(caches, environment.get("WARP_CACHE_PATH"))),
+        "WARP_CACHE_PATH": str(private_cache(caches, environment.get("WARP_CACHE_PATH"))),
         "CUDA_CACHE_PATH": str(caches / "cuda"),
     }
     if target != "native":
@@ -94,7 +94,7 @@ def inject(
     return Injection(folder, logs, code, kept)
 
 
-def _private(caches: Path, choice: str | None) -> Path:
+def private_cache(caches: Path, choice: str | None) -> Path:
     """The private place for Warp's default cache, or for the one that the environment chose."""
     from warpfix.probe.caches import Caches
 
