@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from warpfix.codemods import Declined
 from warpfix.hoisting.ground import Ground
+from warpfix.hoisting.identity import check_told_apart
 from warpfix.hoisting.model import Item, Verdict, with_needs
 from warpfix.hoisting.project import HARMLESS_CONFIG, contains_node, last_part
 from warpfix.index.captures import Occurrence
@@ -18,6 +19,8 @@ from warpfix.index.names import LAUNCHES
 _RAISES = re.compile(r"raises|warns|fails|expected|error|assertlogs|subprocess|capture_out", re.IGNORECASE)
 # What tells one kernel object from another.
 _IDENTITY = frozenset({"key", "module", "adj", "hash"})
+# What is another one for a function or struct at module scope.
+_NAMES = _IDENTITY | {"native_func", "native_name", "__qualname__", "__code__"}
 
 
 def check_uses(ground: Ground, item: Item) -> bool:
@@ -70,8 +73,9 @@ def check_use(ground: Ground, item: Item, occurrence: Occurrence, is_kernel: boo
         return False
     parent = ground.source.parents.get(node)
     what = f"`{item.name}`"
-    if is_kernel and isinstance(parent, ast.Attribute):
-        raise Declined(f"the function reads {what[:-1]}.{parent.attr}`, so it looks at this very kernel object")
+    if isinstance(parent, ast.Attribute) and (is_kernel or parent.attr in _NAMES):
+        kind = "kernel object" if is_kernel else "definition"
+        raise Declined(f"the function reads {what[:-1]}.{parent.attr}`, so it looks at this very {kind}")
     chain = ground.facts.chain(node)
     for outer in chain:
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and node in {
@@ -109,6 +113,7 @@ def check_use(ground: Ground, item: Item, occurrence: Occurrence, is_kernel: boo
     )
     if launched:
         return False
+    check_told_apart(ground, item, node)
     # Under another name it may end anywhere: in a list that a loop launches, in a helper, in the caller.
     for outer in chain:
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and ground.hoister.expects_failure(outer):
