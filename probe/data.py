@@ -433,7 +433,7 @@ def _hook_native(core, data):
                 while frame is not None and "params" not in frame.f_locals and "self" not in frame.f_locals:
                     frame = frame.f_back
                 values = frame.f_locals if frame is not None else {}
-                source = values.get("self")
+                source = values.get("self")  # type: Any
                 if "params" in values:
                     given = (values["kernel"], values["params"], values.get("adjoint", False), values["device"])
                 else:

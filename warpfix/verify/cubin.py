@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 ENTRY = re.compile(r"(?P<kernel>.+)_cuda_kernel_(?P<part>forward|backward)\Z")
@@ -201,10 +201,10 @@ class _Cubin:
         parts.append(("resources", *self._resources(own)))
         for section in sorted(self.sections, key=lambda one: one.name):
             if section.name.endswith("." + name) and not section.name.startswith(_APART):
-                kind = section.name[: -len(name)]
-                parts.append((kind, section.flags, section.size, hashlib.sha256(section.data).hexdigest()))
+                what = section.name[: -len(name)]
+                parts.append((what, section.flags, section.size, hashlib.sha256(section.data).hexdigest()))
                 for at, type_, symbol, add in self._relocations(section.name):
-                    parts.append((kind, at, type_, add, meaning(symbol)))
+                    parts.append((what, at, type_, add, meaning(symbol)))
         return parts
 
     def _symbol(self, index: int) -> _Symbol:
@@ -222,7 +222,7 @@ class _Cubin:
                 found.append((code, payload))
         return found
 
-    def _resources(self, own: set[int]) -> list[object]:
+    def _resources(self, own: set[int]) -> Sequence[object]:
         """Registers and stack of the functions of one section, which stand in the ``.nv.info`` of the module."""
         found = []
         for code, payload in _info(self._named(".nv.info")):
@@ -269,14 +269,14 @@ class _Cubin:
         return bytes(code), referred
 
     def _arch(self) -> int:
-        return (self.flags & 0xFF) if self.old_abi else (self.flags >> 8) & 0xFF
+        return int(self.flags if self.old_abi else self.flags >> 8) & 0xFF
 
 
 # Read elsewhere, or no code: what debuggers read, and a copy in the form from which newer GPUs' code is made.
 _APART = (".text.", ".rela", ".rel.", ".nv.info.", ".debug", ".nv_debug", ".nv.debug", ".nv.merc.", ".nv.capmerc.")
 
 
-def _sets(words: list[int], before: int, register: int) -> int | None:
+def _sets(words: Sequence[int], before: int, register: int) -> int | None:
     """The nearest earlier instruction that puts an immediate value into a register."""
     for number in range(before - 1, max(-1, before - 1 - _LOOK_BACK), -1):
         word = words[number]

@@ -206,7 +206,10 @@ def _place(path: str, line: int, root: str) -> str:
 def _unproved(applied: Applied) -> list[str]:
     if applied.status != "written":
         return []
-    words = ["what the kernels wrote (arrays are not compared; generated code and output are)"]
+    held = {check.invariant for check in applied.judgement.checks(Outcome.HELD)} if applied.judgement else set()
+    words = ["what the kernels wrote (code and output are compared; arrays would be with --check-data)"]
+    if "data" in held:
+        words = ["what kernels reach through ids, and what runs inside captured graphs"]
     words += ["other commands than the measured, other devices and other versions of Warp"]
     return ["", *wrap("not verified: " + "; ".join(words))]
 
