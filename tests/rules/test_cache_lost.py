@@ -119,7 +119,39 @@ REPORTED = [
 def test_reported(tmp_path: Path, source: str, kind: str) -> None:
     (finding,) = found(tmp_path, source)
     assert finding.data["kind"] == kind
-    assert (finding.fix is not None) == (kind == "cleared")
+    if kind == "late path":
+        assert finding.fix is None
+    else:
+        expected = Applicability.MEASURED if kind == "cleared" else Applicability.ASK
+        assert finding.fix is not None and finding.fix.applicability is expected
+
+
+REMOVED = [
+    pytest.param("wp.config.kernel_cache_dir = tempfile.mkdtemp()  # fresh\n", "", id="a folder"),
+    pytest.param("D = tempfile.mkdtemp()\nwp.config.kernel_cache_dir = D\n", "D = tempfile.mkdtemp()\n", id="a name"),
+    pytest.param(
+        "with tempfile.TemporaryDirectory() as d:\n    wp.config.kernel_cache_dir = d\n",
+        "with tempfile.TemporaryDirectory() as d:\n    pass\n",
+        id="alone in a block",
+    ),
+    pytest.param("os.environ['WARP_CACHE_PATH'] = tempfile.mkdtemp()\n", "", id="a variable"),
+    pytest.param("wp.config.verify_autograd_array_access = True\n", "", id="a check"),
+]
+
+
+@pytest.mark.parametrize(("source", "left"), REMOVED)
+def test_a_setting_is_removed_where_its_owner_asks(tmp_path: Path, source: str, left: str) -> None:
+    (finding,) = found(tmp_path, source)
+    (text,) = apply_fix(finding).values()
+    assert text == (HEAD + left + TAIL).replace("\n\n\n", "\n\n")
+
+
+@pytest.mark.parametrize(
+    "source", ["wp.config.cache_kernels = False; x = 1\n", "x = wp.config.cache_kernels = False\n"]
+)
+def test_a_setting_that_is_part_of_more_stays(tmp_path: Path, source: str) -> None:
+    (finding,) = found(tmp_path, source)
+    assert finding.fix is None and finding.declined
 
 
 def test_in_main(tmp_path: Path) -> None:

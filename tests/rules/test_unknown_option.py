@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scan_support import findings_of
+from scan_support import apply_fix, findings_of
 
-from warpfix.findings import Finding
+from warpfix.findings import Applicability, Finding
 
 HEAD = "import warp as wp\n\n@wp.kernel\ndef k(v: wp.array(dtype=float)):\n    v[wp.tid()] = 1.0\n\n"
 
@@ -69,8 +69,63 @@ REPORTED = [
 def test_reported(tmp_path: Path, source: str, advice: str) -> None:
     (finding,) = found(tmp_path, source)
     assert advice in finding.advice
-    assert finding.fix is None and finding.declined
+    assert (finding.fix is None) == (finding.declined is not None)
     assert finding.line > 6
+
+
+MENDED = [
+    pytest.param(
+        "wp.config.enable_backwards = False  # c\n", "wp.config.enable_backward = False  # c\n", id="a setting"
+    ),
+    pytest.param(
+        "wp.set_module_options({'enable_backwards' : False, 'mode': \"debug\"})\n",
+        "wp.set_module_options({'enable_backward' : False, 'mode': \"debug\"})\n",
+        id="a key among others, other bytes kept",
+    ),
+    pytest.param(
+        "wp.set_module_options({'maxunrol': 1, 'fastmath': True})\n",
+        "wp.set_module_options({'max_unroll': 1, 'fast_math': True})\n",
+        id="two of them",
+    ),
+    pytest.param(
+        "wp.get_module('x').options['maxunroll'] = 2\n", "wp.get_module('x').options['max_unroll'] = 2\n", id="a dict"
+    ),
+    pytest.param("setattr(wp.config, 'max_unrol', 4)\n", "setattr(wp.config, 'max_unroll', 4)\n", id="setattr"),
+    pytest.param("wp.config.fast_math = FAST\n", 'wp.set_module_options({"fast_math": FAST})\n', id="of a module"),
+]
+
+
+@pytest.mark.parametrize(("source", "expected"), MENDED)
+def test_mended_where_its_author_asks(tmp_path: Path, source: str, expected: str) -> None:
+    (finding,) = found(tmp_path, source)
+    assert finding.fix is not None and finding.fix.applicability is Applicability.ASK
+    (text,) = apply_fix(finding).values()
+    assert text == HEAD + expected
+    assert finding.fix.options
+
+
+UNMENDED = [
+    pytest.param("wp.config.block_dim = 64\n", id="the block_dim of a launch is no option of its module"),
+    pytest.param("wp.config.zebra = 1\n", id="nothing near"),
+    pytest.param("wp.set_module_options({'log_level': 1})\n", id="a setting among options"),
+    pytest.param("wp.set_module_options(dict(fastmath=True))\n", id="dict()"),
+    pytest.param("wp.set_module_options({'fastmath': 1, 'fast_math': 0})\n", id="the right name too"),
+    pytest.param("wp.set_module_options({'fastmath': 1, 'zebra': 0})\n", id="one of two has no near name"),
+    pytest.param("def main():\n    wp.config.fuse_fp = False\n", id="a module's option, in a function"),
+    pytest.param("wp.config.max_unrol = 4; x = 1\n", id="a shared line"),
+    pytest.param("from warp import config as c\nc.fast_math = True\n", id="no name for Warp"),
+]
+
+
+@pytest.mark.parametrize("source", UNMENDED)
+def test_only_reported(tmp_path: Path, source: str) -> None:
+    (finding,) = found(tmp_path, source)
+    assert finding.fix is None and finding.declined
+
+
+def test_a_backward_that_begins_to_be_off_needs_no_adjoint(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, "wp.config.enable_backwards = False\n")
+    assert finding.fix is not None and [name for _, name in finding.fix.needs_no_adjoint] == ["k"]
 
 
 def test_a_late_unknown_option_is_one_finding(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def _configured(index: ProjectIndex, file: FileIndex) -> Iterable[Finding]:
                 )
                 advice = "switch it on only while looking for overwritten arrays, behind a flag for example"
                 reason = "a check that somebody asked for is not removed"
-            yield _report(file, item.node, message, advice, reason, name)
+            yield _report(file, item.node, message, advice, reason, name, _removal(file, item.node, name))
 
 
 def _put_back(file: FileIndex, node: ast.stmt, name: str) -> bool:
@@ -225,6 +225,7 @@ def _environment(index: ProjectIndex, file: FileIndex, context: Context) -> Iter
                     "remove it",
                     "somebody switched the cache off, and why is not in the source",
                     "driver cache",
+                    _removal(file, statement, "CUDA_CACHE_DISABLE"),
                 )
             continue
         source = None if value is None else _changing(index, file, value, enclosing)
@@ -237,6 +238,7 @@ def _environment(index: ProjectIndex, file: FileIndex, context: Context) -> Iter
                 "leave `WARP_CACHE_PATH` alone, or give it a folder that stays",
                 "where the cache shall live is for the program's owner to say",
                 "kernel_cache_dir",
+                _removal(file, statement, "WARP_CACHE_PATH"),
             )
             continue
         line = _initialised_before(index, file, context, statement, enclosing)
@@ -273,15 +275,41 @@ def _initialised_before(
     return None
 
 
-def _report(file: FileIndex, node: ast.stmt, message: str, advice: str, reason: str, kind: str) -> Finding:
+def _removal(file: FileIndex, statement: ast.stmt, name: str) -> Fix | None:
+    """The removal of a setting that stands alone, for its owner to ask for."""
+    plain = (isinstance(statement, ast.Assign) and len(statement.targets) == 1) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+    )
+    if not plain or not stands_alone(file, statement):
+        return None
+    checks = name == "verify_autograd_array_access"
+    return Fix(
+        applicability=Applicability.ASK,
+        summary=f"remove the setting of `{name}` (line {statement.lineno})",
+        edits={file.path: (RemoveStatement(statement.lineno, ast.unparse(statement)),)},
+        options=frozenset({name}) if checks else frozenset(),
+        proved="it runs at every start, on no condition, and nothing in the file sets it again",
+        unproved=(
+            "the check that it switches on would no longer be made, which is its owner's to decide"
+            if checks
+            else "somebody chose where the cache lives, or that there is none, and why is not in the source"
+        ),
+    )
+
+
+def _report(
+    file: FileIndex, node: ast.stmt, message: str, advice: str, reason: str, kind: str, fix: Fix | None = None
+) -> Finding:
+    asked = "; name the rule with --select to have the setting removed"
     return Finding(
         code=RULE.code,
         rule=RULE.slug,
         path=file.path,
         **locate(file, node),
         message=message,
-        advice=f"{advice}; no fix is offered: {reason}",
-        declined=reason,
+        advice=f"{advice}{asked}" if fix is not None else f"{advice}; no fix is offered: {reason}",
+        fix=fix,
+        declined=None if fix is not None else reason,
         data={"kind": kind},
     )
 
@@ -305,8 +333,9 @@ RULE = Rule(
         "that stay, a temporary folder's root among them."
     ),
     fix_safety=(
-        "`measured`, for clear_kernel_cache and clear_lto_cache as statements of their own: the statement is removed. "
-        "A folder, a switch or a check that somebody chose is only reported."
+        "`measured`, for clear_kernel_cache and clear_lto_cache as statements of their own: the statement is removed, "
+        "and earns its place by the second run, which finds what the first has built. `ask`, for a folder of one run, "
+        "a switch or a check that somebody chose: the statement that sets it is removed, what it was made of stays."
     ),
     since="0.1.0",
     check=check,

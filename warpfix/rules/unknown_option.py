@@ -6,11 +6,13 @@ import ast
 import difflib
 from collections.abc import Iterable, Mapping
 
-from warpfix.findings import Finding
+from warpfix.codemods.base import Source
+from warpfix.codemods.replace_statement import ReplaceStatement
+from warpfix.findings import Applicability, Finding, Fix
 from warpfix.index.build import ProjectIndex
-from warpfix.index.model import FileIndex, OptionSet
+from warpfix.index.model import FileIndex, ModuleChoice, OptionSet
 from warpfix.rules import Context, Rule, locate
-from warpfix.rules._places import asks_for, joined
+from warpfix.rules._places import asks_for, joined, stands_alone
 from warpfix.rules._versions import CONFIG, MODULE_OPTIONS, Version, newest, words
 
 
@@ -25,7 +27,7 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
         if item.via == "config":
             strange = [name for name in strange if not _own_use(index, context, name)]
         if strange and not asks_for(item.enclosing, "hasattr", "version", *(name.lower() for name in strange)):
-            yield _finding(file, item, strange, table, known_newest)
+            yield _finding(index, file, item, strange, table, known_newest)
 
 
 def _known(name: str, table: Mapping[str, Version], warp: Version | None) -> bool:
@@ -57,7 +59,12 @@ def _own_use(index: ProjectIndex, context: Context, name: str) -> bool:
 
 
 def _finding(
-    file: FileIndex, item: OptionSet, strange: list[str], table: Mapping[str, Version], warp: Version | None
+    index: ProjectIndex,
+    file: FileIndex,
+    item: OptionSet,
+    strange: list[str],
+    table: Mapping[str, Version],
+    warp: Version | None,
 ) -> Finding:
     config = item.via == "config"
     listed = joined(f"`{name}`" for name in strange)
@@ -76,6 +83,8 @@ def _finding(
     )
     meant = {name: _meant(name, table, warp, config) for name in strange}
     advice = "; ".join(text for _, text in meant.values())
+    fix = _fix(index, file, item, {name: nearest for name, (nearest, _) in meant.items()}, table)
+    fix = fix or (_as_module_option(file, item, strange[0]) if config and not plural else None)
     return Finding(
         code=RULE.code,
         rule=RULE.slug,
@@ -83,13 +92,94 @@ def _finding(
         **locate(file, item.node),
         message=message,
         advice=advice,
-        declined="an option that begins to act changes what is computed; whether it was meant is not in the source",
+        fix=fix,
+        declined=None
+        if fix is not None
+        else "an option that begins to act changes what is computed; whether it was meant is not in the source",
         data={
             "unknown": strange,
             "nearest": {name: nearest for name, (nearest, _) in meant.items() if nearest is not None},
             "via": item.via,
         },
     )
+
+
+def _fix(
+    index: ProjectIndex,
+    file: FileIndex,
+    item: OptionSet,
+    meant: Mapping[str, str | None],
+    table: Mapping[str, Version],
+) -> Fix | None:
+    """The nearest names written in place of the unknown ones, where each has one of its own kind."""
+    if any(nearest is None or nearest == name or nearest not in table for name, nearest in meant.items()):
+        return None
+    if any(nearest in item.options for nearest in meant.values()) or not stands_alone(file, item.node):
+        return None
+    source = Source(file.text, file.path)
+    start, end = source.span(item.node)
+    text, shift = source.text[start:end], 0
+    names = [(span, meant[name]) for name in meant if (span := _written(source, item, name)) is not None]
+    if len(names) != len(meant):
+        return None
+    for (first, last), nearest in sorted(names):
+        text = f"{text[: first - start + shift]}{nearest}{text[last - start + shift :]}"
+        shift += len(str(nearest)) - (last - first)
+    listed = joined(f"`{nearest}`" for nearest in meant.values())
+    options = frozenset(str(nearest) for nearest in meant.values())
+    return Fix(
+        applicability=Applicability.ASK,
+        summary=f"write {listed} in place of {joined(f'`{name}`' for name in meant)} (line {item.node.lineno})",
+        edits={file.path: (ReplaceStatement(item.node.lineno, ast.unparse(item.node), text),)},
+        options=options,
+        needs_no_adjoint=tuple(
+            sorted((f.path, c.qualname) for f in index.files.values() for c in f.constructs if c.kind == "kernel")
+        )
+        if "enable_backward" in options
+        else (),
+        proved="it is the nearest name that Warp knows",
+        unproved="the option never acted; whether it is meant, and the program right with it, is its author's to say",
+    )
+
+
+def _as_module_option(file: FileIndex, item: OptionSet, name: str) -> Fix | None:
+    """``wp.config.fast_math = True`` at module scope as the option of the file's own module."""
+    statement = item.node
+    if name not in MODULE_OPTIONS or name == "block_dim" or item.enclosing or not isinstance(statement, ast.Assign):
+        return None
+    target = statement.targets[0]
+    owner = (
+        target.value.value if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Attribute) else None
+    )
+    own = any(c.kind == "kernel" and c.module_choice is ModuleChoice.DEFAULT for c in file.constructs)
+    if len(statement.targets) != 1 or not isinstance(owner, ast.Name) or not own or not stands_alone(file, statement):
+        return None
+    source = Source(file.text, file.path)
+    start, end = source.span(statement.value)
+    text = f'{owner.id}.set_module_options({{"{name}": {source.text[start:end]}}})'
+    return Fix(
+        applicability=Applicability.ASK,
+        summary=f"write `{text}` (line {statement.lineno})",
+        edits={file.path: (ReplaceStatement(statement.lineno, ast.unparse(statement), text),)},
+        options=frozenset({name}),
+        proved="`wp.config` has no such setting, and modules have an option of that name",
+        unproved="the option never acted, and would for the kernels of this file; whether it is meant is its author's "
+        "to say",
+    )
+
+
+def _written(source: Source, item: OptionSet, name: str) -> tuple[int, int] | None:
+    """Where a name stands in the statement: as an attribute, or inside the quotes of a key."""
+    for node in ast.walk(item.node):
+        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store):
+            end = source.span(node)[1]
+            return end - len(name), end
+        if isinstance(node, ast.Constant) and node.value == name:
+            start, end = source.span(node)
+            place = source.text[start:end].find(name)
+            if place >= 0:
+                return start + place, start + place + len(name)
+    return None
 
 
 def _meant(name: str, table: Mapping[str, Version], warp: Version | None, config: bool) -> tuple[str | None, str]:
@@ -131,7 +221,11 @@ RULE = Rule(
         "itself, code that looks first whether the name or the version is there, and keys that can't be read. "
         "`module_options=` of a kernel is checked by Warp itself."
     ),
-    fix_safety="No fix: an option that begins to act changes what is computed, and only its author can mean it.",
+    fix_safety=(
+        "`ask`: the nearest name of the same kind is written in its place. An option that begins to act changes what "
+        "is computed or what can be differentiated, so it takes its author to say that it was meant. A setting of "
+        "`wp.config` that is an option of modules becomes one of the file's own module, at module scope."
+    ),
     since="0.1.0",
     check=check,
 )
