@@ -18,7 +18,7 @@ CALLS = sorted(
     {
         (match.group(1), tuple(re.findall(r"(?<!\S)--[a-z][a-z-]*", match.group(2).split(" -- ")[0])))
         for text in [*BLOCKS, *re.findall(r"`([^`\n]+)`", README)]
-        for match in re.finditer(r"(?:^|(?<=[\s/]))warpfix ([a-z]+)\b([^\n&|]*)", text)
+        for match in re.finditer(r"(?:^|(?<=[\s/]))warpfix ([a-z]+(?:-[a-z]+)*)\b([^\n&|]*)", text)
     }
 )
 
