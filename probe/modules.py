@@ -225,7 +225,9 @@ def functions(hasher):
     notes = getattr(hasher, "_warpfix_notes", {})
     result = {}  # type: dict[str, dict[str, Any]]
     for func, value in getattr(hasher, "function_hashes", {}).items():
-        data = {"hash": value.hex()[:16] if isinstance(value, bytes) else str(value), "loops": 0}
+        data = {"hash": str(value), "loops": 0}  # type: dict[str, Any]
+        if isinstance(value, bytes):
+            data["hash"] = value.hex()[:16]
         data.update(constants={}, values={}, types={}, functions=[])
         data["path"], data["line"] = kernels.definition(getattr(func, "func", None), _source(func))
         texts = []

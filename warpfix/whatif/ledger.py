@@ -9,8 +9,8 @@ from typing import Any
 from warpfix.measure import privacy
 from warpfix.measure.profile import Profile, SourceLine
 from warpfix.measure.report import compile_elapsed
-from warpfix.measure.stats import Summary, summarise
-from warpfix.verify.verdict import TIME_SAMPLES, Check, Outcome, Totals, Verdict
+from warpfix.measure.stats import TIME_SAMPLES, Summary, summarise
+from warpfix.verify.verdict import Check, Outcome, Totals, Verdict
 from warpfix.whatif.levers import CACHE, COST, AdjointLaunch, Lever
 
 SCHEMA_VERSION = 1

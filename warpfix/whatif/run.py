@@ -289,7 +289,7 @@ def _persisted(lever: Lever, profile: Profile) -> Entry:
     """The warm runs against the cold ones: what a cache that is kept saves."""
     before, after = totals(profile.cold), totals([dataclasses.replace(run, state="cold") for run in profile.warm])
     notes = []
-    if after.builds and max(after.builds):
+    if any(after.builds):
         notes.append("the warm run builds too: `warpfix measure` says why the cache does not serve it")
     elapsed = (elapsed_of(profile.cold), elapsed_of([dataclasses.replace(run, state="cold") for run in profile.warm]))
     return Entry(lever, PRICED, verdict=judge((), before, after), elapsed=elapsed, notes=tuple(notes))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 
 from warpfix.measure.profile import Profile, SourceLine
-from warpfix.measure.stats import Summary, differs
+from warpfix.measure.stats import TIME_SAMPLES, Summary, differs
 from warpfix.measure.text import WIDTH, count, place, seconds, short_path, size, wrap
-from warpfix.verify.verdict import TIME_SAMPLES, Check, Totals
+from warpfix.verify.verdict import Check, Totals
 from warpfix.whatif.ledger import FAILED, INAPPLICABLE, PRICED, REFUSED, UNPRICED, Entry, Ledger
 from warpfix.whatif.levers import CACHE, COST, PRELOAD
 
@@ -97,8 +97,8 @@ def _priced(profile: Profile, entry: Entry) -> list[str]:
     if entry.lever.kind != CACHE:
         lines += _part("", _same(entry))
     lines += _part("why not: ", entry.why_not)
-    for number, line in enumerate(entry.line.splitlines()):
-        lines += _part("to take it: " if number == 0 else " " * 12, line)
+    for number, text in enumerate(entry.line.splitlines()):
+        lines += _part("to take it: " if number == 0 else " " * 12, text)
     return lines + _part(" " * 12, _shortened(profile, entry.where))
 
 
