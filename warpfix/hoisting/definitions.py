@@ -6,6 +6,7 @@ import ast
 import re
 
 from warpfix.codemods import Declined
+from warpfix.hoisting.follow import is_plain_native
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Item, Unproved
 from warpfix.index.captures import Scope
@@ -177,7 +178,8 @@ def _native(ground: Ground, canonical: str, seen: frozenset[str] = frozenset()) 
     for decorator in definition.node.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
         if ground.index.resolve(definition.file, target, definition.enclosing) == "warp.func_native":
-            return True
+            here = Ground(ground.hoister, definition.file)
+            return not is_plain_native(here, definition.node)
     inside = (*definition.enclosing, definition.node)
     for node in ast.walk(definition.node):
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):

@@ -107,6 +107,8 @@ class Item:
     needs: list[Item] = field(default_factory=list)
     outside: list[tuple[Occurrence, Scope | None]] = field(default_factory=list)
     new_name: str = ""
+    follows: Item | None = None
+    """The function that this one is registered for: its gradient, or what it replays."""
 
     @property
     def key(self) -> tuple[int, str]:

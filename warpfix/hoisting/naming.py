@@ -56,6 +56,7 @@ class Names:
             plain,
             choice,
             tuple(self._signature(need) for need in sorted(item.needs, key=lambda n: n.key)),
+            item.follows and self.merged.get(item.follows.key, item.follows).key,
         )
 
     def _can_merge(self, twin: Item, item: Item) -> bool:

@@ -6,6 +6,7 @@ import ast
 
 from warpfix.codemods import Declined
 from warpfix.hoisting.definitions import check_definition, check_place
+from warpfix.hoisting.follow import is_plain_native, registered_for
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Capture, Item, Unproved, Varies
 from warpfix.hoisting.outer_names import check_globals
@@ -69,6 +70,16 @@ class Needs:
                 problem = _worse(problem, reason)
             else:
                 item.needs.append(needed)
+        for node_of in registered_for(self.ground, item):
+            try:
+                follower = self.item(node_of, node_of.name, None, (*path, item))
+            except Varies as error:
+                varies += error.captures
+            except Declined as reason:
+                problem = _worse(problem, reason)
+            else:
+                follower.follows = item
+                item.needs.append(follower)
         if varies:
             raise Varies(list(dict.fromkeys(varies)))
         for check in (check_definition, check_place, check_globals):
@@ -115,6 +126,8 @@ class Needs:
         statement = first if isinstance(first, ast.stmt) else self.ground.statement(first)
         if isinstance(first, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             companion = self.ground.facts.definitions_by_node.get(first)
+            if companion is None and is_plain_native(self.ground, first):
+                return self.item(first, name, None, path)
             if companion is None or companion.kind == "kernel" or companion.via_wrapper:
                 raise Unproved(f"it uses `{name}`, which is neither a Warp function nor a struct that could move along")
             return self.item(first, name, companion, path)

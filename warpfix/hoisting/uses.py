@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from warpfix.codemods import Declined
+from warpfix.hoisting.follow import is_plain_native, registered_for
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.identity import check_told_apart
 from warpfix.hoisting.model import Item, Verdict, with_needs
@@ -81,6 +82,8 @@ def check_use(ground: Ground, item: Item, occurrence: Occurrence, is_kernel: boo
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and node in {
             inner for decorator in outer.decorator_list for inner in ast.walk(decorator)
         }:
+            if not is_kernel and (outer in registered_for(ground, item) or is_plain_native(ground, outer)):
+                return False  # moves along, or reads the same at module scope
             raise Declined(f"{what} is an argument of the decorator of `{outer.name}`")
         if isinstance(outer, ast.Call):
             called = ground.facts.resolve(outer.func) if isinstance(outer.func, (ast.Name, ast.Attribute)) else None
