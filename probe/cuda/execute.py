@@ -4,6 +4,7 @@ import ctypes
 import re
 import threading
 
+from .twin import MOST_THREADS
 from .values import number, put
 
 TYPE_CHECKING = False
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
 
 _ENTRY = re.compile(r"^(?P<name>.+)_cuda_kernel_(?P<part>forward|backward)$")
-_MOST_THREADS = 1024
 _INVALID_VALUE = 1
 
 
@@ -32,6 +32,12 @@ class Module:
         """Name the twin."""
         self.twin = twin
         self.told.set()
+
+    def layout(self, name):
+        # type: (str) -> Any
+        """How a kernel is called, or None where it is unknown."""
+        self.told.wait(_PATIENCE)
+        return self.twin.layouts.get(name)
 
     def code(self, name, part):
         # type: (str, str) -> Any
@@ -76,11 +82,12 @@ class Execution:
 
     def wp_cuda_get_kernel(self, context, module, name):
         # type: (Any, Any, Any) -> Any
-        found = _ENTRY.match(name.decode("utf-8"))
-        if found is None:
-            return None
+        text = name.decode("utf-8")
+        found = _ENTRY.match(text)
         handle = int(self.driver.handle())
-        self.kernels[handle] = Kernel(self.modules[number(module)], found.group("name"), found.group("part"))
+        # Kernels with entry points of another kind are launched by other libraries, never by Warp.
+        kernel, part = found.groups() if found is not None else (text, "forward")
+        self.kernels[handle] = Kernel(self.modules[number(module)], kernel, part)
         return handle
 
     def wp_cuda_configure_kernel_shared_memory(self, kernel, size):
@@ -108,16 +115,15 @@ class Execution:
 
     def wp_cuda_get_suggested_block_size(self, context, kernel, shared, block_size, grid_size):
         # type: (Any, Any, int, Any, Any) -> bool
-        self.driver.deviations.note("occupancy", self.kernels[number(kernel)].name)
-        put(block_size, 256)
+        entry = self.kernels[number(kernel)]
+        self.driver.deviations.note("occupancy", entry.name)
+        layout = entry.module.layout(entry.name)
+        put(block_size, min(256, layout.threads) if layout is not None else 256)
         put(grid_size, 2 * self.driver.facts.wp_cuda_device_get_sm_count(0))
         return True
 
     def wp_cuda_launch_kernel(self, context, kernel, size, max_blocks, block_dim, *rest):
         # type: (Any, Any, Any, Any, Any, Any) -> int
-        if number(block_dim) > _MOST_THREADS:
-            self.driver.errors.set("CUDA error 1: invalid argument (more than %d threads a block)" % _MOST_THREADS)
-            return _INVALID_VALUE
         # Between these and the stream came more and more in Warp's versions; the pointers are the only array.
         index = next(place for place, value in enumerate(rest) if isinstance(value, ctypes.Array))
         values, stream = rest[index], rest[index + 1]
@@ -125,6 +131,10 @@ class Execution:
         code = entry.code
         if code is None:
             code = entry.code = entry.module.code(entry.name, entry.part)
+        most = code.layout.threads if code.layout is not None else MOST_THREADS
+        if number(block_dim) > most:
+            self.driver.errors.set("Warp CUDA error 1: invalid argument (a block has %d threads at most)" % most)
+            return _INVALID_VALUE
         if code.kinds:
             self.driver.deviations.launch(code.kinds, entry.name)
         if code.function is None:

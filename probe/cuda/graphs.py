@@ -76,7 +76,7 @@ class Graphs:
         # type: (Any, Any, Any) -> bool
         graph = self.driver.streams.capture(stream)
         if graph is None:
-            self.driver.errors.set("CUDA error 400: the stream is not capturing")
+            self.driver.errors.set("Warp CUDA error 400: the stream is not capturing")
             return False
         self.leave(graph)
         put(result, self.known(graph))

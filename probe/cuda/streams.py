@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
 
-NOT_CAPTURABLE = "CUDA error 900: operation not permitted when stream is capturing"
+NOT_CAPTURABLE = "Warp CUDA error 900: operation not permitted when stream is capturing"
 
 
 class _Thread(threading.local):

@@ -26,16 +26,19 @@ _BLOCKS = re.compile(r"^(?!#).*\b(?:adj_)?(?:tile(?!_shared_storage)\w*|untile|b
 """Calls in generated code that need all threads of a block at once."""
 _DEVICE_CODE = re.compile(r"\b(?:__CUDA_ARCH__|__CUDACC__|threadIdx|blockIdx|__syncthreads)\b")
 _HASHED = re.compile(r"_[0-9a-f]{8}$")
+MOST_THREADS = 1024
+"""Of a block, on every architecture."""
 _SILENT = 40
 """A log level above all messages."""
 
 
 class Layout:
-    """Where a kernel's arguments lie: sizes and offsets in the structure that its CPU entry takes."""
+    """How a kernel is called: sizes and offsets of its arguments in the structure that its CPU entry takes."""
 
-    def __init__(self, bounds, types):
-        # type: (int, Any) -> None
+    def __init__(self, bounds, types, threads):
+        # type: (int, Any, int) -> None
         self.bounds = bounds
+        self.threads = threads
         structure = type("Arguments", (ctypes.Structure,), {"_fields_": [("a%d" % i, t) for i, t in enumerate(types)]})
         self.size = ctypes.sizeof(structure)
         self.places = [
@@ -232,8 +235,18 @@ class Twins:
         for kernel_hash, kernel in hasher.unique_kernels.items():
             name = self._mangled(kernel, kernel_hash)
             bounds = classes[kernel.adj.kernel_dim or 1] if classes else types.launch_bounds_t
-            layouts[name] = Layout(ctypes.sizeof(bounds), [self._ctype(types, one.type) for one in kernel.adj.args])
+            given = [self._ctype(types, one.type) for one in kernel.adj.args]
+            layouts[name] = Layout(ctypes.sizeof(bounds), given, self._threads(kernel))
         return layouts
+
+    @staticmethod
+    def _threads(kernel):
+        # type: (Any) -> int
+        """The most threads that a block of this kernel may have: the first of its launch bounds."""
+        bounds = kernel.options.get("launch_bounds")
+        if isinstance(bounds, (list, tuple)):
+            bounds = bounds[0] if bounds else None
+        return int(bounds) if bounds else MOST_THREADS
 
     @staticmethod
     def _mangled(kernel, kernel_hash):
