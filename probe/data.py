@@ -6,8 +6,8 @@ and under indexed arrays, and gradients for adjoint launches. Pointers and handl
 of other arrays, and 64-bit integers that look like an address. Not seen is what a kernel reaches through an id (points
 of a mesh, a volume, a hash grid) before some launch is given that array.
 
-File (``<log>.data``): a stream of uint32. Of each launch its signature, then for each of its arrays the first half of a
-digest of 64 bits; their number follows from the signature ("data-names" in the log). Beyond a limit only checkpoints:
+File (``<log>.data``): a stream of uint32. Of each launch its signature, then for each of its arrays 32 bits of its
+digest; their number follows from the signature ("data-names" in the log). Beyond a limit only checkpoints:
 ``CHECKPOINT``, then part of the running digest, once for so many launches. The running digest itself is of 128 bits.
 """
 
@@ -65,7 +65,7 @@ class Data:
         self.total = 0
         self.words = 0
         self.stream = array.array("I")
-        self.running = hashlib.blake2b(digest_size=16)
+        self.running = hashlib.sha256()
         self.left_out = {}  # type: dict[str, int]
         self.named = {}  # type: dict[int, int]
         self.layouts = {}  # type: dict[int, Any]
@@ -107,12 +107,13 @@ class Data:
             self.log.event("data-names", sig=signature, names=[name for name, _, _ in found])
         words = [signature]
         for number, (name, where, dtype) in enumerate(found):
-            hasher = hashlib.blake2b(digest_size=8)
+            hasher = hashlib.sha256()
             watched = self.watch == self.total
             sample = bytearray() if watched else None
             self._digest(where, dtype, host, device, hasher, sample)
-            words.append(int.from_bytes(hasher.digest()[:4], "little"))
-            self.running.update(hasher.digest())
+            digest = hasher.digest()
+            words.append(int.from_bytes(digest[:4], "little"))
+            self.running.update(digest)
             if sample is not None:
                 self._keep(signature, number, name, dtype, sample)
         self.total += 1
@@ -138,7 +139,7 @@ class Data:
         with self.lock:
             self._write()
             if self.context is not None:
-                digest = self.running.hexdigest()
+                digest = self.running.hexdigest()[:32]
                 self.log.event("data", launches=self.total, digest=digest, left_out=self.left_out)
 
     # What there is to digest.

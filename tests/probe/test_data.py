@@ -50,7 +50,7 @@ def digest(values: Any, dtype: Any, sample: bytearray | None = None) -> str:
     taker.types = SimpleNamespace(type_size_in_bytes=lambda kind: kind.size)
     taker.numpy = numpy
     where = SimpleNamespace(data=values.ctypes.data, ndim=values.ndim, shape=values.shape, strides=values.strides)
-    hasher = hashlib.blake2b(digest_size=8)
+    hasher = hashlib.sha256()
     taker._digest(where, dtype, True, None, hasher, sample)
     return hasher.hexdigest()
 
