@@ -22,16 +22,47 @@ from warpfix.measure.run import RunSettings, run_command
 TARGET = os.environ.get("TARGET", "sm_90")
 LIMIT = float(os.environ.get("LIMIT", "600"))
 
-TESTS = """
-    test_block_dim_dispatch test_copy test_generics test_graph test_launch test_module_hashing test_tape 
-    test_utils test_array_reduce test_runlength_encode test_map test_module_variants test_unique_module 
-    cuda.test_async cuda.test_streams cuda.test_conditional_captures cuda.test_array_fill_capture 
-    cuda.test_capture_mode cuda.test_capture_release cuda.test_pinned cuda.test_mempool cuda.test_occupancy 
-    cuda.test_kernel_attributes cuda.test_ipc cuda.test_sync_errors cuda.test_unified_memory cuda.test_peer 
-    geometry.test_bvh geometry.test_hash_grid geometry.test_mesh geometry.test_volume 
-    tile.test_tile tile.test_tile_load tile.test_tile_reduce tile.test_tile_sort tile.test_tile_view 
-    tile.test_tile_matmul_no_mathdx tile.test_tile_shared_memory tile.test_tile_block_dim_mismatch
-""".split()
+TESTS = [
+    "test_block_dim_dispatch",
+    "test_copy",
+    "test_generics",
+    "test_graph",
+    "test_launch",
+    "test_module_hashing",
+    "test_tape",
+    "test_utils",
+    "test_array_reduce",
+    "test_runlength_encode",
+    "test_map",
+    "test_module_variants",
+    "test_unique_module",
+    "cuda.test_async",
+    "cuda.test_streams",
+    "cuda.test_conditional_captures",
+    "cuda.test_array_fill_capture",
+    "cuda.test_capture_mode",
+    "cuda.test_capture_release",
+    "cuda.test_pinned",
+    "cuda.test_mempool",
+    "cuda.test_occupancy",
+    "cuda.test_kernel_attributes",
+    "cuda.test_ipc",
+    "cuda.test_sync_errors",
+    "cuda.test_unified_memory",
+    "cuda.test_peer",
+    "geometry.test_bvh",
+    "geometry.test_hash_grid",
+    "geometry.test_mesh",
+    "geometry.test_volume",
+    "tile.test_tile",
+    "tile.test_tile_load",
+    "tile.test_tile_reduce",
+    "tile.test_tile_sort",
+    "tile.test_tile_view",
+    "tile.test_tile_matmul_no_mathdx",
+    "tile.test_tile_shared_memory",
+    "tile.test_tile_block_dim_mismatch",
+]
 
 SPINNING = ("alloc_free_preserves_merged_frontier",)
 """Tests that keep a device busy for seconds, to show that it runs beside the host: hours on a CPU, and no news."""
