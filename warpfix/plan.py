@@ -106,6 +106,8 @@ def _refusal(finding: Finding, settings: PlanSettings, evidence: _Evidence | Non
     fix = finding.fix
     if fix is None:
         return finding.declined or finding.advice
+    if finding.data.get("needs_profile") and evidence is None:
+        return f"{fix.unproved} (written with --select {finding.rule} by --verify, or with --profile)"
     if "isolates" in finding.data and evidence is None:
         return f"{fix.unproved} (written by --verify, or with --profile)"
     named = finding.code in settings.named or finding.rule in settings.named

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -208,3 +208,12 @@ def test_adjoint_that_must_not_be_launched() -> None:
     assert make_plan([fix], SOURCES, PlanSettings(verify=True), profile(loads)).kept
     plan = make_plan([fix], SOURCES, PlanSettings(verify=True), profile(loads, ["k0"]))
     assert reasons(plan) == ["an adjoint of `k0` is launched in the measured command"]
+
+
+def test_what_only_a_run_can_show_is_not_written_without_one() -> None:
+    fix = replace(finding(0, Applicability.ASK), data={"needs_profile": True})
+    named = PlanSettings(named={"WF301"}, unsafe=True)
+    (reason,) = reasons(make_plan([fix], SOURCES, named))
+    assert "written with --select unique-stable-kernel by --verify, or with --profile" in reason
+    evidence = profile([load(0, "k0_1", ["k0"]), load(1, "mod", ["k1"])])
+    assert make_plan([fix], SOURCES, named, evidence).kept

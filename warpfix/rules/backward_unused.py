@@ -92,7 +92,11 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
         ),
         fix=fix,
         declined=declined,
-        data={"kernels": sorted([other.path, construct.qualname] for other, construct in kernels)},
+        # No source shows for sure that nothing is differentiated: a run must, too.
+        data={
+            "kernels": sorted([other.path, construct.qualname] for other, construct in kernels),
+            "needs_profile": True,
+        },
     )
 
 
@@ -181,7 +185,8 @@ RULE = Rule(
     ),
     fix_safety=(
         "`ask`: one line in the starting script, above what makes the first kernel. It takes a capability away, so it "
-        "is written only where the user names the rule; the verification drops it if an adjoint is launched."
+        "is written only where the user names the rule and a measured run launches no adjoint; the verification proves "
+        "that the forward code stays as it is."
     ),
     since="0.1.0",
     check=check,
