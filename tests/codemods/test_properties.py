@@ -6,9 +6,12 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from edit_support import HEADER, check_invariants, edit, make_project, write
+from edit_support import HEADER, check_invariants, comments, edit, make_project, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from warpfix.codemods.compose import compose
+
+from warpfix.findings import Finding
 
 NAMES = st.sampled_from(["scale", "run", "kernel", "first", "sum", "helper", "test_it", "N"])
 COMMENTS = st.sampled_from(["", "# about it\n", "# ---- banner ----\n\n", "# type: (...) -> None\n"])
@@ -87,8 +90,6 @@ def test_edits_of_generated_programs(text: str) -> None:
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(program())
 def test_every_subset_of_fixes_composes(text: str) -> None:
-    from warpfix.codemods.compose import compose
-
     with tempfile.TemporaryDirectory() as folder:
         root = make_project(Path(folder) / "p", {"mod.py": text.encode()})
         edits = [verdict.edits for verdict in edit(root).verdicts]
@@ -96,3 +97,64 @@ def test_every_subset_of_fixes_composes(text: str) -> None:
             result = compose(text, [one for group in some for one in group])
             assert result.conflicts == ()
             check_invariants(text, result.text, merges=any(one.anchor is None for group in some for one in group))
+
+
+DECORATORS = st.sampled_from(
+    ["wp.kernel", "wp.kernel()", "wp.kernel(enable_backward=False)", "wp.kernel(\n    enable_backward=False,  # why\n)"]
+)
+USES = st.sampled_from(
+    [
+        "for _ in range(9):\n    wp.launch({make}({value}), dim=1, inputs=[x])\n",
+        "for _ in range(9):\n    kernel = {make}({value})\n    wp.launch(kernel, dim=1, inputs=[x])\n",
+        "wp.launch({make}({value}), dim=1, inputs=[x])\n",
+    ]
+)
+
+
+@st.composite
+def factory(draw: st.DrawFn, number: int) -> tuple[str, str]:
+    """A function that makes a specialised kernel, and code that calls it."""
+    name, step = f"make_{number}", draw(st.sampled_from(["    ", "  ", "\t"]))
+    pieces = [draw(st.sampled_from(["", '"""What it makes."""\n', "k = 2 * n\n"])), draw(COMMENTS)]
+    pieces.append(f"@{draw(DECORATORS)}\ndef scale(a: wp.array(dtype=float)):\n{step}a[0] = float(n)  # set\n")
+    pieces.append(draw(st.sampled_from(["", "\n"])) + "return scale\n")
+    head = draw(st.sampled_from(["n", "n=1", "*, n=2"]))
+    value = f"n={draw(st.integers(1, 3))}" if head.startswith("*") else str(draw(st.integers(1, 3)))
+    return f"def {name}({head}):\n" + indent("".join(pieces), step), draw(USES).format(make=name, value=value)
+
+
+@st.composite
+def specialised(draw: st.DrawFn) -> str:
+    made = [draw(factory(number)) for number in range(draw(st.integers(1, 3)))]
+    options = draw(st.sampled_from(["", 'wp.set_module_options({"max_unroll": 4})\n', "wp.config.max_unroll = 4\n"]))
+    text = HEADER.replace("import warp as wp\n", f"import warp as wp\n{options}")
+    text += "\n\n".join([*(definition for definition, _ in made), draw(function(7))])
+    text += '\n\nif __name__ == "__main__":\n    x = wp.zeros(1, dtype=float)\n'
+    text += "".join(indent(use, "    ") for _, use in made)
+    return text.replace("\n", "\r\n") if draw(st.booleans()) else text
+
+
+def offered(root: Path) -> list[Finding]:
+    result = edit(root, warp_min="1.13")
+    return [finding for finding in result.findings if finding.fix is not None and finding.code != "WF701"]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(specialised())
+def test_isolating_memoising_and_hoisting_compose(text: str) -> None:
+    """Whatever of it a measurement keeps: it fits together, says what it said, and is not offered again."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = make_project(Path(folder) / "p", {"mod.py": text.encode()})
+        findings = offered(root)
+        made = text.count("def make_") - 1  # the last one is the stable kernel's
+        assert sum(finding.code == "WF102" for finding in findings) == made
+        groups = [finding.fix.edits[str(root.resolve() / "mod.py")] for finding in findings if finding.fix]
+        for count in {1, len(groups)}:
+            for some in itertools.combinations(groups, count):
+                result = compose(text, list(dict.fromkeys(one for group in some for one in group)))
+                assert result.conflicts == ()
+                compile(result.text, "mod.py", "exec", dont_inherit=True)
+                assert set(comments(text)) == set(comments(result.text))
+                assert ("\r\n" in text) == ("\r\n" in result.text)
+        write(root, {"mod.py": result.text})
+        assert [finding.message for finding in offered(root) if finding.code in ("WF101", "WF102", "WF501")] == []
