@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from warpfix.cli.html_options import check_folder, html_options
 from warpfix.cli.run_options import run_options
 from warpfix.errors import WarpfixError
+
+if TYPE_CHECKING:
+    from warpfix.measure.profile import Profile
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
@@ -37,13 +40,28 @@ def command(
     from warpfix.cli.run_options import progress, run_settings
     from warpfix.measure.report import to_dict, write_report
     from warpfix.measure.run import measure
+    from warpfix.measure.steps import step_lines
     from warpfix.measure.text import render
 
     if not command:
         raise WarpfixError("no command to measure: put it after --, as in: warpfix measure -- python -m app")
     check_folder(output)
     check_folder(html)
-    profile = measure(command, cwd=Path.cwd(), samples=samples, settings=run_settings(values), progress=progress())
+
+    def partial(profile: Profile) -> None:
+        """The command failed: what was seen until then is worth having."""
+        click.echo(render(profile), nl=False, err=True)
+        if output is not None:
+            write_report(profile, output)
+
+    profile = measure(
+        command,
+        cwd=Path.cwd(),
+        samples=samples,
+        settings=run_settings(values),
+        progress=progress(),
+        partial=partial,
+    )
     if output is not None:
         write_report(profile, output)
     if html is not None:
@@ -55,5 +73,5 @@ def command(
 
         click.echo(json.dumps(to_dict(profile), indent=1, default=str))
     else:
-        click.echo(render(profile), nl=False)
+        click.echo("\n".join([render(profile).rstrip("\n"), *step_lines(profile)]))
     return 0

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,12 +21,13 @@ from warpfix._version import __version__
 from warpfix.errors import WarpfixError
 from warpfix.measure.causes import explain_warm
 from warpfix.measure.inject import Injection, inject
-from warpfix.measure.profile import Profile, Run
+from warpfix.measure.profile import ProcessRun, Profile, Run
 from warpfix.measure.read import Watch, read_processes
 
 STOP_HELP = "--stop-after-launches, --stop-after-seconds or --stop-when-idle end a program that does not end by itself"
 _POLL = 0.02
 _GRACE = 2.0
+_TELL = 0.25
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ class RunSettings:
     """With ``check_data``: the number of a launch whose arrays are kept, to be looked at."""
     keep_workspace: bool = False
     """Leave the private folders of ``measure`` behind, for looking at."""
+    watch: Callable[[Path | None, float], None] | None = field(default=None, compare=False)
+    """Told a few times a second where a run's logs are and for how many seconds it has gone on; no logs: it ended."""
 
 
 def run_command(
@@ -115,7 +118,7 @@ def run_command(
     unstarted = last_lines(injection.folder / "boot-errors.txt", 1)
     if unstarted:
         raise WarpfixError(f"the probe could not start in process {unstarted[0]}")
-    processes = tuple(read_processes(injection.logs, stopped))
+    processes = _cut_by_the_disk(read_processes(injection.logs, stopped), work)
     for process in processes:
         if process.refused:
             raise WarpfixError(process.refused)
@@ -138,6 +141,7 @@ def measure(
     settings: RunSettings,
     overlay: Mapping[str, bytes] | None = None,
     progress: Callable[[str], None] | None = None,
+    partial: Callable[[Profile], None] | None = None,
 ) -> Profile:
     """Measure a command: per sample one cold run over empty private caches and one warm run over what it left.
 
@@ -148,6 +152,7 @@ def measure(
         settings: See ``RunSettings``.
         overlay: Absolute path to the bytes served in place of that file.
         progress: Told in one line what is about to happen.
+        partial: Given what was seen, where the command fails after Warp was seen in it, before the error is raised.
 
     Raises:
         WarpfixError: The command fails, does not end, or can't be observed (no process reported).
@@ -176,13 +181,24 @@ def measure(
                     settings=settings,
                     overlay=overlay,
                 )
-                require_good(run, command, settings)
+                try:
+                    require_good(run, command, settings)
+                except WarpfixError:
+                    if partial is not None and unobserved(run, command) is None:
+                        partial(_profile(command, cwd, settings, [*runs, run]))
+                    raise
                 runs.append(explain_warm(runs[-1], run) if state == "warm" else run)
             shutil.rmtree(caches, ignore_errors=True)
         kept = settings.keep_workspace
     finally:
         if not kept:
             shutil.rmtree(root, ignore_errors=True)
+    return _profile(command, cwd, settings, runs)
+
+
+def _profile(
+    command: Sequence[str], cwd: str | os.PathLike[str], settings: RunSettings, runs: Sequence[Run]
+) -> Profile:
     return Profile(
         command=tuple(command),
         cwd=str(cwd),
@@ -219,10 +235,31 @@ def require_good(run: Run, command: Sequence[str], settings: RunSettings) -> Non
             how = f"signal {_signal_name(-run.exit_status)}"
         last = last_lines(run.stderr_path) or last_lines(run.stdout_path)
         message = f"the command ends with {how} (expected {settings.expect_status}): {shown}"
+        if disk_is_full(Path(run.stderr_path).parent):
+            message += f"; the disk that holds {tempfile.gettempdir()} is full (TMPDIR chooses another place)"
         raise WarpfixError(message + ("\n" + "\n".join("  | " + line for line in last) if last else ""))
     problem = unobserved(run, command)
     if problem:
         raise WarpfixError(problem)
+
+
+_ROOM = 1 << 18
+
+
+def disk_is_full(folder: Path) -> bool:
+    """Whether less than a quarter of a megabyte is left where the logs and caches lie."""
+    try:
+        return shutil.disk_usage(folder).free < _ROOM
+    except OSError:
+        return False
+
+
+def _cut_by_the_disk(processes: Sequence[ProcessRun], folder: Path) -> tuple[ProcessRun, ...]:
+    """The processes; those whose log stops say so where the disk is full."""
+    if not disk_is_full(folder):
+        return tuple(processes)
+    said = "log: the disk with the temporary files is full: what came last is missing (TMPDIR chooses another place)"
+    return tuple(one if one.ended else replace(one, errors=(*one.errors, said)) for one in processes)
 
 
 def unobserved(run: Run, command: Sequence[str]) -> str | None:
@@ -353,6 +390,7 @@ def _execute(
             raise WarpfixError(f"can't start {command[0]}: {reason}") from error
         shown = _Shown(work) if settings.show_output else None
         watch = Watch(injection.logs) if settings.stop_when_idle is not None else None
+        told = start
         try:
             while True:
                 try:
@@ -362,6 +400,9 @@ def _execute(
                     pass
                 if shown:
                     shown.copy()
+                elif settings.watch is not None and time.perf_counter() - told >= _TELL:
+                    told = time.perf_counter()
+                    settings.watch(injection.logs, told - start)
                 met = _stop_reason(injection, settings, time.perf_counter() - start, watch)
                 if met:
                     _end_tree(process)
@@ -375,6 +416,8 @@ def _execute(
             _end_tree(process)
             raise
         finally:
+            if settings.watch is not None:
+                settings.watch(None, 0.0)
             if shown:
                 shown.copy()
     wall = time.perf_counter() - start

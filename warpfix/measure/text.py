@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
@@ -365,8 +366,21 @@ def _faults(profile: Profile) -> list[str]:
     lines = []
     if stopped:
         lines += wrap(f"The program was ended by --{', --'.join(stopped)}.", "")
+    for run in profile.runs:
+        if run.exit_status < 0:
+            lines += wrap(f"The {run.state} run was cut short by {_signal(-run.exit_status)}.", "")
     if cut:
-        lines += wrap(f"{count(len(cut), 'process')} ended without an end (killed?): what was seen is kept.", "")
+        many = "1 process" if len(cut) == 1 else f"{len(cut)} processes"
+        lines += wrap(
+            f"{many} ended without an end (killed?): what was seen is kept, what came last may be missing.", ""
+        )
     if faults:
         lines += wrap(f"The probe could not observe everything: {'; '.join(faults[:3])}", "")
     return ["", *lines] if lines else []
+
+
+def _signal(number: int) -> str:
+    try:
+        return f"signal {signal.Signals(number).name}"
+    except ValueError:
+        return f"signal {number}"
