@@ -17,7 +17,7 @@ import pytest
     ("arguments", "message"),
     [
         pytest.param(["--"], "no command to measure", id="no command"),
-        pytest.param(["--target", "sm_90", "--", "x"], "--target sm_90 is not supported", id="target"),
+        pytest.param(["--target", "sm90", "--", "x"], "name native", id="target"),
         pytest.param(["-o", "no/such/r.json", "--", sys.executable, "-c", ""], "can't write", id="no folder"),
         pytest.param(["--", "no-such-command"], "can't start no-such-command", id="not there"),
         pytest.param(["--", sys.executable, "-c", "print(1)"], "never imported Warp", id="no Warp"),

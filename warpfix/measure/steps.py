@@ -10,7 +10,7 @@ from warpfix.measure.privacy import mask_arguments
 from warpfix.measure.profile import Profile, Run
 from warpfix.measure.report import compile_elapsed
 from warpfix.measure.stats import TIME_SAMPLES
-from warpfix.measure.text import BOTTLENECK_SHARE, count, seconds
+from warpfix.measure.text import BOTTLENECK_SHARE, count, seconds, short_name, wrap
 
 SHOWN = 3
 _MANY_MODULES = 3
@@ -42,14 +42,29 @@ def next_steps(profile: Profile, shown: int = SHOWN) -> list[Step]:
     if warm:
         took = seconds(sum(load.milliseconds for load in warm))
         why = f"The second run builds {count(len(warm), 'module')} again ({took}): what the first left is not used."
-        steps.append(Step("Find what loses the cache", why, "warpfix scan"))
+        first = max(warm, key=lambda load: load.milliseconds).module
+        cold_hashes = {load.hash for load in cold.loads}
+        if all(load.hash not in cold_hashes for load in warm):
+            command = _explain(first, typed)
+            steps.append(Step("See what is another in each run", why, command))
+        else:
+            steps.append(Step("Find what loses the cache", why, "warpfix scan"))
     mend = _mendable(cold)
     if mend:
         steps.append(Step("Mend what is built too often", mend, f"warpfix apply --verify -- {typed}"))
+    again = cold.rebuilds
+    if again:
+        module = max(again, key=lambda load: load.milliseconds).module
+        times = sum(load.module == module for load in cold.builds)
+        why = f"{short_name(module)} was built {count(times, 'time')}: this lays its hashes side by side."
+        steps.append(Step("See what changed in between", why, _explain(module, typed)))
     adjoint = _unused_adjoints(cold)
     if adjoint and not idle:
         command = f"warpfix apply --verify --select WF701 -- {typed}"
         steps.append(Step("Leave out adjoint code that nothing runs", adjoint, command))
+    if cold.builds and not idle:
+        why = f"{seconds(elapsed)} of building: this measures what options, a preload or a kept cache would save of it."
+        steps.append(Step("Price what was not taken", why, f"warpfix whatif -- {typed}"))
     why = f"A later change that adds to the {count(len(cold.builds), 'build')} then fails in CI, with its line."
     steps.append(Step("Keep it as it is", why, f"warpfix budget write -- {typed}"))
     if len(profile.cold) < TIME_SAMPLES:
@@ -57,6 +72,20 @@ def next_steps(profile: Profile, shown: int = SHOWN) -> list[Step]:
         command = f"warpfix measure --samples {TIME_SAMPLES} -o before.json -- {typed}"
         steps.append(Step("Measure with samples before you change something", why, command))
     return steps[:shown]
+
+
+def _explain(module: str, typed: str) -> str:
+    return f"warpfix explain-build {shlex.quote(module)} -- {typed}"
+
+
+def step_lines(profile: Profile) -> list[str]:
+    """The steps as lines of a text report; none where there is nothing to do."""
+    lines: list[str] = []
+    for step in next_steps(profile):
+        lines += wrap(f"{step.title}. {step.why}", "  ")
+        # A command is never broken: it is there to be copied.
+        lines += [f"    {step.command}"] if step.command else []
+    return ["", "Next", *lines] if lines else []
 
 
 def _mendable(run: Run) -> str:
@@ -80,4 +109,5 @@ def _unused_adjoints(run: Run) -> str:
     built = {kernel.definition for load in run.builds for kernel in load.kernels if kernel.backward_code}
     if not built:
         return ""
-    return f"{count(len(built), 'kernel')} were built with an adjoint, and no launch of this command ran one."
+    were = "was" if len(built) == 1 else "were"
+    return f"{count(len(built), 'kernel')} {were} built with an adjoint, and no launch of this command ran one."
