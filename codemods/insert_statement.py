@@ -1,4 +1,4 @@
-"""Put a new statement on a line of its own above an existing one at module scope, and below the comments that lead."""
+"""Put a new statement on a line of its own above an existing one, and above the comments that are attached to it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from warpfix.codemods.base import Declined, Edit, Source, Splice
+from warpfix.codemods.move_statement import noqa_splices
 
 
 @dataclass(frozen=True)
 class InsertStatement(Edit):
-    """Insert ``text``, one line, above the statement at module scope that begins on ``before``, as far apart as it."""
+    """Insert ``text``, one line, above the statement that begins on ``before``: at module scope as far apart from it as
+    what stands there, in a block right above it."""
 
     codemod: ClassVar[str] = "insert_statement"
 
     before: int
     text: str
+    noqa: tuple[int, ...] = ()
+    """Lines of imports that now stand below code, and get ``# noqa: E402`` where they carry no ``noqa`` yet."""
 
 
 def splices(source: Source, edit: InsertStatement) -> list[Splice]:
@@ -32,5 +36,10 @@ def splices(source: Source, edit: InsertStatement) -> list[Splice]:
             first, blanks = source.line_of(start), 0
             while first - 1 - blanks >= 1 and not source.line(first - 1 - blanks).strip():
                 blanks += 1
-            return [Splice(start, start, edit.text + source.newline * (1 + max(1, blanks)))]
-    raise Declined(f"no statement at module scope begins on line {edit.before}")
+            text = edit.text + source.newline * (1 + max(1, blanks))
+            return [Splice(start, start, text), *noqa_splices(source, edit.noqa)]
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.stmt) and source.first_line(node) == edit.before:
+            start = source.extent(node).start
+            return [Splice(start, start, f"{source.indent_of(edit.before)}{edit.text}{source.newline}")]
+    raise Declined(f"no statement begins on line {edit.before}")

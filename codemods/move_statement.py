@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,8 +43,12 @@ def splices(source: Source, edit: MoveStatement) -> list[Splice]:
     if not text.endswith(("\n", "\r")):
         text += source.newline
     result = [Splice(moved.start, end, ""), Splice(goal.start, goal.start, text + blanks)]
-    result.extend(_noqa(source, line) for line in edit.noqa if _wants_noqa(source, line))
-    return result
+    return [*result, *noqa_splices(source, edit.noqa)]
+
+
+def noqa_splices(source: Source, lines: Iterable[int]) -> list[Splice]:
+    """``# noqa: E402`` at the end of lines, where there is no ``noqa`` yet."""
+    return [_noqa(source, line) for line in lines if _wants_noqa(source, line)]
 
 
 def _block(source: Source, line: int) -> list[ast.stmt]:

@@ -141,9 +141,21 @@ REPORTED = [
         id="set otherwise elsewhere",
     ),
     pytest.param(
-        "def configure():\n    print('now')\n    " + LATE + "\n" + body(LAUNCH, "configure()"),
+        "def configure():\n    print('now')\n    "
+        + LATE
+        + "\n"
+        + body(LAUNCH, "configure()")
+        + "def again():\n    configure()\n",
         "more than set options",
-        id="a function with another effect",
+        id="a function with another effect, called twice",
+    ),
+    pytest.param(
+        "def configure():\n    print('now')\n    "
+        + LATE.replace('enable_backward": False', 'max_unroll": 4')
+        + "\n"
+        + body(LAUNCH, "configure()"),
+        "more than set options",
+        id="a function with another effect, and numerics",
     ),
 ]
 
@@ -286,3 +298,59 @@ def test_the_text_says_what_happens_and_what_is_not_proved(tmp_path: Path) -> No
 def test_a_main_without_a_guard_sets_nothing_any_earlier(tmp_path: Path) -> None:
     late = body("wp.launch(first, dim=8, inputs=[v])", 'wp.set_module_options({"enable_backward": False})')
     assert len(found(tmp_path, late + "\nmain(None)\n")) == 1
+
+
+# ---- through several functions
+
+DEEP = [
+    pytest.param("def low():\n    " + LATE + "\ndef mid():\n    low()\n" + body(LAUNCH, "mid()"), id="two calls deep"),
+    pytest.param(
+        "def low():\n    " + LATE + "\ndef mid():\n    low()\ndef high():\n    mid()\n" + body(LAUNCH, "high()"),
+        id="three",
+    ),
+]
+
+
+@pytest.mark.parametrize("source", DEEP)
+def test_a_write_several_calls_deep_is_one_finding(tmp_path: Path, source: str) -> None:
+    (finding,) = found(tmp_path, source)
+    (text,) = apply_fix(finding).values()
+    call = source.rstrip().rpartition("\n")[2]
+    assert text == HEAD + source.replace(f"    {LAUNCH}\n{call}\n", f"{call}\n    {LAUNCH}\n")
+
+
+SHALLOW = [
+    pytest.param(
+        "def low():\n    " + LATE + "\ndef mid():\n    if x:\n        low()\n" + body(LAUNCH, "mid()"), id="if"
+    ),
+    pytest.param(
+        "def low():\n    " + LATE + "\ndef mid():\n    return\n    low()\n" + body(LAUNCH, "mid()"), id="left"
+    ),
+    pytest.param("def low():\n    " + LATE + "\n@d\ndef mid():\n    low()\n" + body(LAUNCH, "mid()"), id="decorated"),
+    pytest.param("def low():\n    " + LATE + "\ndef mid():\n    low()\n" + body("mid()", LAUNCH), id="in time"),
+    pytest.param("def low():\n    " + LATE + "\ndef low2():\n    low2()\n" + body(LAUNCH, "low2()"), id="recursion"),
+]
+
+
+@pytest.mark.parametrize("source", SHALLOW)
+def test_silent_where_the_calls_do_not_come_to_it_for_sure(tmp_path: Path, source: str) -> None:
+    assert found(tmp_path, source) == []
+
+
+WARM = "def warm(v):\n    " + LAUNCH + "\n"
+GO = "def go(v):\n    {}wp.launch(second, dim=8, inputs=[v])\n"
+
+
+def test_a_write_among_other_things_goes_before_the_first_launch(tmp_path: Path) -> None:
+    source = WARM + GO.format(LATE + "  # small\n    ") + body("x = 1", "warm(v)", "go(v)")
+    (finding,) = found(tmp_path, source)
+    assert finding.fix is not None and finding.fix.applicability is Applicability.MEASURED
+    (text,) = apply_fix(finding).values()
+    assert text == HEAD + WARM + GO.format("") + body("x = 1", LATE, "warm(v)", "go(v)")
+
+
+def test_a_function_that_does_nothing_else_keeps_its_body(tmp_path: Path) -> None:
+    source = "def go(n):\n    " + LATE + "\n" + body(LAUNCH, "go(v)")
+    (finding,) = found(tmp_path, source)
+    (text,) = apply_fix(finding).values()
+    assert text == HEAD + "def go(n):\n    pass\n" + body(LATE, LAUNCH, "go(v)")

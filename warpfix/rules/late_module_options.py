@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from warpfix.codemods.base import Edit
+from warpfix.codemods.insert_statement import InsertStatement
 from warpfix.codemods.move_statement import MoveStatement
+from warpfix.codemods.remove_statement import RemoveStatement
 from warpfix.findings import Applicability, Finding, Fix
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import own_module
@@ -47,6 +50,10 @@ class _Event:
     """Canonical name of the function that the statement calls to set them."""
     only_options: bool = True
     """Whether setting literal options is all that the statement does."""
+    depth: int = 0
+    """How many calls lie between the statement and the write."""
+    alone: bool = False
+    """Whether the functions on the way are called from here and nowhere else."""
 
     @property
     def options(self) -> dict[str, ast.expr]:
@@ -64,15 +71,19 @@ class _Event:
 def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
     """Findings for the statements of one file."""
     flow = flow_of(index, context)
-    events: dict[str, list[_Event]] | None = context.cache.get("module option events")
-    if events is None:
-        events = context.cache["module option events"] = {}
+    findings: dict[str, list[Finding]] | None = context.cache.get("late module options")
+    if findings is None:
+        findings = context.cache["late module options"] = {}
+        told: set[ast.stmt] = set()
         for event in _events(index, flow):
-            events.setdefault(event.file.path, []).append(event)
-    for event in events.get(file.path, []):
-        finding = _judge(index, flow, event, context)
-        if finding is not None:
-            yield finding
+            # Through several functions it is late once: where it is seen first.
+            if event.depth > 1 and any(item.node in told for item in event.sets):
+                continue
+            finding = _judge(index, flow, event, context)
+            if finding is not None:
+                told.update(item.node for item in event.sets)
+                findings.setdefault(event.file.path, []).append(finding)
+    yield from findings.get(file.path, [])
 
 
 # ---- which statements set options
@@ -94,21 +105,82 @@ def _events(index: ProjectIndex, flow: Flow) -> Iterator[_Event]:
                 if not any(isinstance(node, (*Function, ast.ClassDef)) for node in around):
                     canonical = f"{index.prefix(file)}.{function.name}"
                     by_function.setdefault((canonical, module), (file, function, around, []))[3].append(item)
-    for (canonical, module), (owner, function, _, sets) in by_function.items():
-        if index.definition(canonical) is None or function.decorator_list or not _runs_straight(function, sets):
+    pending = [
+        _Way(canonical, module, owner, function, tuple(sets), _option_function(function, owner.option_sets))
+        for (canonical, module), (owner, function, _, sets) in by_function.items()
+        if _runs_straight(function, [item.node for item in sets])
+    ]
+    depth, seen = 0, {(way.canonical, way.module) for way in pending}
+    while pending and depth < _DEPTH:
+        depth += 1
+        outer: list[_Way] = []
+        for way in pending:
+            for event in _calls(index, way, depth):
+                yield event
+                further = _through(index, way, event)
+                if further is not None and (further.canonical, further.module) not in seen:
+                    seen.add((further.canonical, further.module))
+                    outer.append(further)
+        pending = outer
+
+
+_DEPTH = 4
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A function at module scope that comes to option writes whenever it is called."""
+
+    canonical: str
+    module: str
+    owner: FileIndex
+    """The file that holds the writes."""
+    function: ast.FunctionDef
+    sets: tuple[OptionSet, ...]
+    only: bool
+    """Whether it does nothing else."""
+    alone: bool = True
+
+
+def _calls(index: ProjectIndex, way: _Way, depth: int) -> Iterator[_Event]:
+    """The statements that are calls of the function."""
+    if index.definition(way.canonical) is None or way.function.decorator_list:
+        return
+    sites = list(index.call_sites(way.canonical))
+    alone = way.alone and len(sites) == 1 and len(list(index.references(way.canonical))) <= 1
+    for site in sites:
+        if site.file.path not in index.files or not isinstance(site.statement, ast.Expr):
             continue
-        only = _option_function(function, owner.option_sets)
-        for site in index.call_sites(canonical):
-            if site.file.path not in index.files or not isinstance(site.statement, ast.Expr):
-                continue
-            if site.statement.value is not site.node:
-                continue
-            literal = all(is_literal(item) for item in site.node.args) and all(
-                keyword.arg is not None and is_literal(keyword.value) for keyword in site.node.keywords
-            )
-            yield _Event(
-                site.file, site.statement, site.enclosing, module, tuple(sets), owner, canonical, only and literal
-            )
+        if site.statement.value is not site.node:
+            continue
+        literal = all(is_literal(item) for item in site.node.args) and all(
+            keyword.arg is not None and is_literal(keyword.value) for keyword in site.node.keywords
+        )
+        yield _Event(
+            site.file,
+            site.statement,
+            site.enclosing,
+            way.module,
+            way.sets,
+            way.owner,
+            way.canonical,
+            way.only and literal,
+            depth,
+            alone,
+        )
+
+
+def _through(index: ProjectIndex, way: _Way, event: _Event) -> _Way | None:
+    """The function around a call, where every call of it comes to that one."""
+    if len(event.enclosing) != 1 or not isinstance(event.enclosing[0], ast.FunctionDef):
+        return None
+    function = event.enclosing[0]
+    if event.statement not in function.body or not _runs_straight(function, [event.statement]):
+        return None
+    body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    only = event.only_options and body == [event.statement]
+    canonical = f"{index.prefix(event.file)}.{function.name}"
+    return _Way(canonical, way.module, way.owner, function, way.sets, only, event.alone)
 
 
 def _only_sets(item: OptionSet) -> bool:
@@ -127,9 +199,9 @@ def _harmless(call: ast.Call) -> bool:
     return name in ("get_module", "dict")
 
 
-def _runs_straight(function: ast.FunctionDef, sets: Sequence[OptionSet]) -> bool:
-    """Whether a call of the function always comes to its option writes."""
-    last = max(function.body.index(item.node) for item in sets)
+def _runs_straight(function: ast.FunctionDef, statements: Sequence[ast.stmt]) -> bool:
+    """Whether a call of the function always comes to these statements of its body."""
+    last = max(function.body.index(statement) for statement in statements)
     return not any(leaves(statement) for statement in function.body[:last])
 
 
@@ -348,7 +420,7 @@ def _late(
     fix, declined = _fix(index, flow, event, load, block, place, changed, known)
     if fix is not None:
         target = next(iter(fix.edits.values()))[0]
-        assert isinstance(target, MoveStatement)
+        assert isinstance(target, (MoveStatement, InsertStatement))
         advice = f"move it above line {target.before}, before the first statement here that can load the module"
     else:
         advice = f"no fix is offered: {declined}"
@@ -367,7 +439,8 @@ def _fix(
 ) -> tuple[Fix | None, str | None]:
     if not all(is_literal(value) for value in event.options.values()):
         return None, "the value is not written out as a literal, and what it depends on may be made in between"
-    if not event.only_options:
+    source = _to_be_written(event) if not event.only_options else None
+    if not event.only_options and source is None:
         where = f"`{event.function.rpartition('.')[2]}` does" if event.function else "the statement does"
         return None, f"{where} more than set options"
     for name in changed:
@@ -390,7 +463,7 @@ def _fix(
             break
     if target is None:
         return None, "no statement above it in its block was found to load the module"
-    needed = names_read(event.statement)
+    needed = names_read(source or event.statement)
     between = block[target:place]
     rebound = sorted(needed & binds(between))
     if rebound:
@@ -401,6 +474,8 @@ def _fix(
         return None, "the code between the launch and here reads module options or `wp.config`"
     if _shares_line(event.file, event.statement) or _shares_line(event.file, block[target]):
         return None, "it shares a line with another statement"
+    if source is not None and (set(event.options) - FORWARD_KEPT or _rebound_here(event, names_read(source))):
+        return None, f"`{(event.function or '').rpartition('.')[2]}` does more than set options"
     ask = sorted(set(event.options) - FORWARD_KEPT)
     kernels = tuple(sorted({(file.path, construct.qualname) for file, construct in flow.kernels_of(event.module)}))
     line = _first_line(event.statement)
@@ -420,8 +495,9 @@ def _fix(
         )
     fix = Fix(
         applicability=applicability,
-        summary=f"set {listed} of the module before its first launch (line {line} moves above line {before})",
-        edits={event.file.path: (MoveStatement(line, before),)},
+        summary=f"set {listed} of the module before its first launch (line "
+        f"{line if source is None else source.lineno} moves above line {before})",
+        edits={event.file.path: _edits(event, source, line, before)},
         options=frozenset(event.options),
         needs_no_adjoint=kernels,
         proved=(
@@ -431,6 +507,35 @@ def _fix(
         unproved=unproved,
     )
     return fix, None
+
+
+def _to_be_written(event: _Event) -> ast.stmt | None:
+    """The one write inside a function that only this statement calls, in this file: it may stand here as well."""
+    if len(event.sets) != 1 or not event.alone or event.owner is not event.file or event.function is None:
+        return None
+    (item,) = event.sets
+    if item.via != "set_module_options" or not isinstance(item.node, ast.Expr) or not _only_sets(item):
+        return None
+    if item.node.lineno != item.node.end_lineno or _shares_line(event.owner, item.node):
+        return None
+    return item.node
+
+
+def _rebound_here(event: _Event, needed: Collection[str]) -> bool:
+    """Whether a name that the write uses means something else where it would stand."""
+    function = next((node for node in reversed(event.enclosing) if isinstance(node, Function)), None)
+    if function is None:
+        return False
+    own = {argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg)}
+    bound = binds(function.body) if isinstance(function, ast.FunctionDef) else set()
+    return bool(set(needed) & (own | set(bound)))
+
+
+def _edits(event: _Event, source: ast.stmt | None, line: int, before: int) -> tuple[Edit, ...]:
+    if source is None:
+        return (MoveStatement(line, before),)
+    text = ast.get_source_segment(event.file.text, source) or ast.unparse(source)
+    return (InsertStatement(before, text), RemoveStatement(source.lineno, ast.unparse(source)))
 
 
 def _other_writes(index: ProjectIndex, event: _Event, changed: Mapping[str, ast.expr]) -> tuple[str, str, int] | None:
