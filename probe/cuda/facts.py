@@ -28,9 +28,9 @@ class Facts:
         # type: (int, int, Any) -> None
         self.arch = arch
         self.driver = driver
-        # The oldest driver for the toolkit that Warp was built with: such a driver can't read this toolkit's PTX, so
+        # The newest driver that is older than the toolkit that Warp was built with: it can't read this toolkit's PTX, so
         # Warp builds cubins, and the whole compilation is in the wheel's compiler, where it can be timed.
-        self.version = toolkit // 1000 * 1000
+        self.version = toolkit - 10 if toolkit % 1000 else toolkit
         self.release_threshold = 0
 
     def wp_cuda_driver_is_initialized(self):

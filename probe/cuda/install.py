@@ -2,7 +2,6 @@
 
 import functools
 import glob
-import inspect
 import os
 import sys
 
@@ -16,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
 
+OLDEST = "1.10"
+"""The oldest Warp whose library is emulated: its entry points have the names of today."""
 _LIBRARIES = ("warp.so", "libwarp.so", "warp.dll", "libwarp.dylib")
 
 
@@ -30,6 +31,7 @@ class Emulation:
         # type: (Any, Any, Any, Any, Any) -> None
         self.probe = probe
         self.context = context
+        self.version = str(getattr(config, "version", "an older one"))
         self.target = str(probe.config["target"])
         self.arch = int(self.target[len("sm_") :])
         self.deviations = Deviations(probe.log, frames.user_line)
@@ -44,6 +46,8 @@ class Emulation:
         Raises:
             Refused: This Warp can't compile for the target.
         """
+        if not hasattr(real, "wp_cuda_launch_kernel") or not hasattr(self.context.Module, "_compile"):
+            raise Refused("--target %s needs Warp %s or newer; this is %s" % (self.target, OLDEST, self.version))
         archs = supported(real)
         if not archs:
             raise Refused(
@@ -84,18 +88,6 @@ def prepare(context, build, codegen, config, probe):
     # type: (Any, Any, Any, Any, Any) -> Any
     """Hook the opening of the library. To be called before the other hooks, so that a twin passes none of them."""
     emulation = Emulation(probe, context, build, codegen, config)
-    missing = [
-        name
-        for owner, name in (
-            (context.Runtime, "load_dll"),
-            (context.Module, "get_module_identifier"),
-            (context.Module, "resolve_options"),
-        )
-        if not hasattr(owner, name)
-    ]
-    if missing or "block_dim" not in inspect.signature(context.ModuleExec.__init__).parameters:
-        probe.refuse("--target needs Warp 1.13 or newer; this is %s" % getattr(config, "version", "an older one"))
-        return None
     original = context.Runtime.load_dll
 
     @functools.wraps(original)

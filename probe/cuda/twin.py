@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _BLOCKS = re.compile(r"^(?!#).*\b(?:adj_)?(?:tile(?!_shared_storage)\w*|untile|builtin_block_dim)\s*[(<]", re.M)
 """Calls in generated code that need all threads of a block at once."""
 _DEVICE_CODE = re.compile(r"\b(?:__CUDA_ARCH__|__CUDACC__|threadIdx|blockIdx|__syncthreads)\b")
+_BY_VALUE = re.compile(r"\blaunch_bounds_t\S* dim,")
 _HASHED = re.compile(r"_[0-9a-f]{8}$")
 MOST_THREADS = 1024
 """Of a block, on every architecture."""
@@ -35,9 +36,10 @@ _SILENT = 40
 class Layout:
     """How a kernel is called: sizes and offsets of its arguments in the structure that its CPU entry takes."""
 
-    def __init__(self, bounds, types, threads):
-        # type: (int, Any, int) -> None
+    def __init__(self, bounds, by_value, types, threads):
+        # type: (Any, bool, Any, int) -> None
         self.bounds = bounds
+        self.by_value = by_value
         self.threads = threads
         structure = type("Arguments", (ctypes.Structure,), {"_fields_": [("a%d" % i, t) for i, t in enumerate(types)]})
         self.size = ctypes.sizeof(structure)
@@ -78,7 +80,10 @@ class Code:
     def run(self, values, real):
         # type: (Any, Any) -> str
         """Execute a launch; the error's text, or nothing."""
-        return self.call(values[0], self.pack(values), real)
+        bounds = values[0]
+        if self.layout.by_value:
+            bounds = self.layout.bounds.from_address(bounds)
+        return self.call(bounds, self.pack(values), real)
 
     def call(self, bounds, packed, real):
         # type: (Any, Any, Any) -> str
@@ -93,7 +98,10 @@ class Code:
     def bind(self, values, driver):
         # type: (Any, Any) -> Any
         """A launch that a graph repeats: with copies of its arguments as they are now."""
-        bounds = ctypes.create_string_buffer(ctypes.string_at(values[0], self.layout.bounds), self.layout.bounds)
+        kind = self.layout.bounds
+        bounds = kind.from_buffer_copy(ctypes.string_at(values[0], ctypes.sizeof(kind)))
+        if not self.layout.by_value:
+            bounds = ctypes.pointer(bounds)
         packed = self.pack(values)
 
         def again():
@@ -168,7 +176,8 @@ class Twin:
         address = self.twins.llvm.wp_lookup(self.linked.handle, symbol.encode("utf-8"))
         if not address:
             return Code(self, None, layout, backward, ("not-executed",))
-        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (3 if backward else 2))
+        first = layout.bounds if layout.by_value else ctypes.c_void_p
+        kind = ctypes.CFUNCTYPE(None, first, *[ctypes.c_void_p] * (2 if backward else 1))
         return Code(self, kind(address), layout, backward, self.kinds)
 
 
@@ -189,6 +198,9 @@ class Twins:
         self.linked = weakref.WeakValueDictionary()  # type: Any
         self.headers = os.path.join(folder, "headers-%d" % os.getpid())
         self.blocks = hasattr(config, "enable_cpu_blocks")
+        # The entry points of older versions take the launch's bounds themselves.
+        entry = getattr(codegen, "cpu_module_entry_template_forward", codegen.cpu_module_template_forward)
+        self.by_value = _BY_VALUE.search(entry) is not None
 
     @property
     def llvm(self):
@@ -199,9 +211,10 @@ class Twins:
     def prepare(self, module, module_exec):
         # type: (Any, Any) -> Twin
         """Take from a module that was just loaded all that its twin needs; the module may change at any time."""
-        block_dim = module_exec.block_dim
+        # Before 1.13 a load sets the module's own block_dim and keeps no resolved copy of the options.
+        block_dim = getattr(module_exec, "block_dim", module.options["block_dim"])
         hasher = Ordered(module.hashers[block_dim])
-        options = dict(module.resolved_options[block_dim])
+        options = dict(module.__dict__.get("resolved_options", {}).get(block_dim) or module.options)
         identity = bytes(module_exec.module_hash).hex()
         twin = Twin(self, module.name, identity)
         start = time.perf_counter()
@@ -236,7 +249,7 @@ class Twins:
             name = self._mangled(kernel, kernel_hash)
             bounds = classes[kernel.adj.kernel_dim or 1] if classes else types.launch_bounds_t
             given = [self._ctype(types, one.type) for one in kernel.adj.args]
-            layouts[name] = Layout(ctypes.sizeof(bounds), given, self._threads(kernel))
+            layouts[name] = Layout(bounds, self.by_value, given, self._threads(kernel))
         return layouts
 
     @staticmethod
