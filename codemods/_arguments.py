@@ -61,8 +61,22 @@ def remove_keyword(source: Source, decorator: ast.expr, name: str) -> list[Splic
         before = max(source.span(argument)[1] for argument in arguments if argument is not keyword)
         start, stop = before, end
     if "#" in text[start:stop]:
-        raise Declined("a comment stands inside the decorator's arguments")
+        return [_own_line(source, keyword)]
     return [Splice(start, stop, "")]
+
+
+def _own_line(source: Source, keyword: ast.keyword) -> Splice:
+    """The whole line of an argument that has one to itself, so that comments on other lines stay."""
+    start, end = source.span(keyword)
+    first = source.line_of(start)
+    line = source.text[source.line_start(first) : source.line_start(first + 1)]
+    alone = line.replace(source.text[start:end], "", 1).strip() in ("", ",")
+    comma = source.text[: source.line_start(first)].rstrip()
+    # What stands above must end in a comma, which may have a comment behind it.
+    above = source.line(first - 1).partition("#")[0].rstrip() if first > 1 else comma
+    if not alone or source.line_of(end) != first or not above.endswith((",", "(")):
+        raise Declined("a comment stands inside the decorator's arguments")
+    return Splice(source.line_start(first), source.line_start(first + 1), "")
 
 
 def set_module(source: Source, decorator: ast.expr, change: ModuleArgument) -> list[Splice]:

@@ -18,7 +18,9 @@ AstDefinition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 # What Python's parser takes for a line end. str.splitlines() knows more (form feeds, U+2028) and would count wrongly.
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_DIRECTIVE = re.compile(r"^[ \t\f]*#\s*(?:type:|fmt:\s*(?:on|off)|yapf:|autopep8:)")
+_DIRECTIVE = re.compile(
+    r"^[ \t\f]*#\s*(?:type:|fmt:\s*(?:on|off)|yapf:|autopep8:|pylint:|ruff:|flake8:|mypy:|pyright:|isort:|pragma:)"
+)
 
 
 class Declined(Exception):

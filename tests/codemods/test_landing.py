@@ -337,3 +337,42 @@ def test_measured_where_config_is_written_late_or_tiles_are_used(tmp_path: Path)
     assert levels(make_project(tmp_path / "p", {"mod.py": late})) == ["measured"]
     tiles = before.replace("        a[0] = 1.0\n", "        wp.tile_store(a, wp.tile_ones(shape=4, dtype=float))\n")
     assert levels(make_project(tmp_path / "q", {"mod.py": tiles})) == ["measured"]
+
+
+ALONE = 'wp.kernel(module="unique")'
+
+
+@pytest.mark.parametrize(
+    ("decorator", "after"),
+    [
+        ('wp.kernel(\n    enable_backward=False,  # no\n    module="unique",\n)', "wp.kernel(\n    enable_backward=False,  # no\n)"),
+        ('wp.kernel(\n    module="unique",\n    enable_backward=False,  # no\n)', "wp.kernel(\n    enable_backward=False,  # no\n)"),
+        ('wp.kernel(\n    module="unique",  # alone\n    enable_backward=False,\n)', None),
+        ('wp.kernel(\n    # alone\n    module="unique",\n)', None),
+        ('wp.kernel(\n    enable_backward=False  # no\n    , module="unique"\n)', None),
+    ],
+    ids=["comment above", "comment below", "comment on it", "only comment", "a comma of its own"],
+)  # fmt: skip
+def test_comments_in_the_decorator(tmp_path: Path, decorator: str, after: str | None) -> None:
+    """Kept, or the scan says that it can't: nothing is promised that ``apply`` then leaves."""
+    kernels = "".join(
+        f"\n\n@{decorator if name == 'one' else ALONE}\ndef {name}(a: wp.array(dtype=float)):\n    a[0] = 1.0\n"
+        for name in ("one", "two", "three")
+    )
+    root = make_project(tmp_path / "p", {"mod.py": "import warp as wp\n" + kernels})
+    result = edit_all(root)
+    text = result.texts["mod.py"]
+    assert (f"@{after}\ndef one" in text) if after else (f"@{decorator}\ndef one" in text)
+    offered = {finding.kernel for finding in result.findings if finding.fix is not None and finding.code == "WF301"}
+    assert ("one" in offered) is (after is not None)
+
+
+def test_a_linter_s_comment_stays_in_its_function(tmp_path: Path) -> None:
+    source = (
+        "import warp as wp\n\n\n@wp.kernel\ndef first(a: wp.array(dtype=float)):\n    a[0] = 1.0\n\n\n"
+        "def run(v):\n    # pylint: disable=invalid-name\n    @wp.kernel\n    def k(v: wp.array(dtype=float)):\n"
+        "        v[0] = 1.0\n\n    return k\n"
+    )
+    text = edit_all(make_project(tmp_path / "p", {"mod.py": source})).texts["mod.py"]
+    assert "\n\n\n@wp.kernel\ndef k(" in text
+    assert "def run(v):\n    # pylint: disable=invalid-name\n    return k\n" in text

@@ -48,6 +48,7 @@ SILENT = [
     ),
     pytest.param(factory() + "\nSCALE = make(2.0)\n", id="made at import"),
     pytest.param(factory() + "\nALL = {d: make(d) for d in (1.0, 2.0)}\n", id="made at import, in a table"),
+    pytest.param(factory() + "\nALL = list(map(make, (1.0, 2.0)))\n", id="made at import, by map"),
     pytest.param(factory().replace("@wp.kernel", "@wp.func"), id="a function"),
     pytest.param("n = 2.0\n\n\ndef make():\n" + factory().split("\n", 3)[3], id="captures a global"),
     pytest.param(factory().replace("(a: wp", "(n: float, a: wp"), id="its own parameter of that name"),
@@ -60,6 +61,9 @@ def test_silent(tmp_path: Path, source: str) -> None:
 
 
 FOUND = [
+    pytest.param(
+        factory() + "\n\ndef more():\n    return list(map(make, (1.0, 2.0)))\n", "`n`", id="map in a function"
+    ),
     pytest.param(factory(), "`n`, a parameter of `make`", id="a parameter"),
     pytest.param(factory("wp.static(n * 2.0)"), "`n`, a parameter", id="a parameter in wp.static"),
     pytest.param(factory("1.0").replace("dtype=float", "dtype=n"), "`n`, a parameter", id="only in an annotation"),

@@ -19,8 +19,8 @@ from warpfix.index.constructs import own_module
 from warpfix.index.model import Construct, FileIndex, ModuleChoice, OptionSet
 from warpfix.index.names import LAUNCHES
 
-_REUSED = (1, 11)
-"""From 1.10.1 on equal unique kernels are one object; the lowest Warp is known by its first two numbers."""
+_REUSED = (1, 10)
+"""From 1.10.1 on equal unique kernels are one object: 1.10 is taken for its last release."""
 _CARRIED = (1, 13)
 """Since when ``@wp.kernel(module_options=...)`` exists."""
 _OPTIONS = frozenset(
@@ -63,7 +63,7 @@ def isolation(hoister: Hoister, file: FileIndex, construct: Construct) -> Isolat
         raise Declined(f"{hoister.module_touched} changes options through a kernel's module")
     if hoister.warp_min < _REUSED and not _kept(construct):
         raise Declined(
-            f"each call would make another Warp module of its own before Warp 1.10.1, and the lowest that the code "
+            f"each call would make another Warp module of its own before Warp 1.10, and the lowest that the code "
             f"works with is {hoister.warp_min[0]}.{hoister.warp_min[1]}; keep the kernel (`functools.cache`) or raise "
             "that"
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warpfix.codemods import Declined
-from warpfix.codemods._arguments import ModuleArgument
+from warpfix.codemods._arguments import ModuleArgument, set_module
 from warpfix.hoisting.definitions import check_call, check_options, literal_module
 from warpfix.hoisting.dims import fits_own_module, suffix
 from warpfix.hoisting.facts import functions_around
@@ -36,6 +36,8 @@ def shared_landing(hoister: Hoister, file: FileIndex, construct: Construct) -> L
     blocks = suffix(hoister, file, construct)
     alike = fits_own_module(hoister, file, construct)
     if alike and not hoister.options_reach(file) and not _churns(hoister, file):
+        if construct.decorator is not None:
+            set_module(hoister.facts(file).source, construct.decorator, ModuleArgument(None))  # or it is declined here
         return Landing(ModuleArgument(None), own_module(file), shared=True)
     name = f"{stable_prefix(hoister, file)}.stable{blocks}"
     if hoister.warp_min < (1, 10):

@@ -273,6 +273,7 @@ class Hoister:
             for name, calls in self.calls_by_name.items()
             if any(not functions_around(call.enclosing) for _, call in calls)
         }
+        names |= {last_part(call.node.args[0]) for _, call in self._maps_at_import if call.node.args}
         for _ in range(4):
             names |= {
                 name
@@ -283,6 +284,16 @@ class Hoister:
                 )
             }
         return names
+
+    @cached_property
+    def _maps_at_import(self) -> list[tuple[FileIndex, CallNode]]:
+        """Calls of ``map`` at module scope, whose first argument is called there for each of the others."""
+        return [
+            (file, call)
+            for file, call in self.calls_by_name.get("map", ())
+            if not functions_around(call.enclosing)
+            and self.index.resolve(file, call.node.func, call.enclosing) == "builtins.map"
+        ]
 
     def _called_at_import(self, name: str) -> bool:
         return name in self._import_time_names
@@ -304,8 +315,10 @@ class Hoister:
     def _all_at_import(self, file: FileIndex, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int) -> bool:
         canonical = f"{self.index.prefix(file)}.{function.name}"
         sites = 0
-        for other, call in self.calls_by_name.get(function.name, ()):
-            if self.index.resolve(other, call.node.func, call.enclosing) != canonical:
+        maps = [(other, call, call.node.args[0]) for other, call in self._maps_at_import if call.node.args]
+        calls = [(other, call, call.node.func) for other, call in self.calls_by_name.get(function.name, ())]
+        for other, call, called in [*calls, *maps]:
+            if self.index.resolve(other, called, call.enclosing) != canonical:
                 continue
             sites += 1
             around = functions_around(call.enclosing)

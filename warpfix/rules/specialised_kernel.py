@@ -175,7 +175,7 @@ RULE = Rule(
         "first launch are left: together they are one build). Options that the file sets for its Warp module are "
         "carried over with `module_options=`, from Warp 1.13 on. Declined where the module is chosen by a caller, what "
         "is captured changes between the kernel's definition and its launch, `wp.config` is set late, or, before Warp "
-        "1.10.1, where nothing keeps the kernel. In a library `ask`."
+        "1.10, where nothing keeps the kernel. In a library `ask`."
     ),
     since="0.1.0",
     check=check,
