@@ -96,20 +96,34 @@ def test_silent(tmp_path: Path, app: str) -> None:
 
 REPORTED = [
     pytest.param(
-        f"import flow\nimport warp as wp\n{SET}\n{MAIN}", "bound only below", id="warp is imported below the kernels"
+        f"import flow\nimport warp as wp\n{SET}\n{MAIN}",
+        "Warp is imported only below",
+        id="warp is imported below the kernels",
     ),
     pytest.param(
-        f"import warp as wp\nimport flow\nif wp:\n    {SET}\n{MAIN}", "block or function", id="under a condition"
+        f"import warp as wp\nimport flow\nif wp:\n    {SET}\n{MAIN}", "under a condition", id="under a condition"
     ),
     pytest.param(
-        f"import warp as wp\nimport flow\ndef main():\n    {SET}\n    flow.run(None)\nif __name__ == '__main__':\n    main()\n",
-        "block or function",
-        id="in main()",
+        f"import warp as wp\nimport flow\ndef main(x):\n    if x:\n        return\n    {SET}\n"
+        "if __name__ == '__main__':\n    main(1)\n",
+        "may be left before",
+        id="in main(), behind a way out",
     ),
     pytest.param(
-        f"import warp as wp\nimport flow\nif __name__ == '__main__':\n    {SET}\n    flow.run(None)\n",
-        "block or function",
-        id="under the main guard",
+        f"import warp as wp\nimport flow\ndef fast():\n    {SET}\ndef main(x):\n    if x:\n        fast()\n"
+        "if __name__ == '__main__':\n    main(1)\n",
+        "is not called at every start",
+        id="in a function that a condition calls",
+    ),
+    pytest.param(
+        "import flow\nimport warp as wp\ndef main():\n    wp.config.lineinfo = True\nif __name__ == '__main__':\n    main()\n",
+        "Warp is imported only below",
+        id="in main(), and warp is imported below the kernels",
+    ),
+    pytest.param(
+        "import warp as wp\nfrom flow import ON\nfrom warp import config as c\nc.lineinfo = ON\n" + MAIN,
+        "which it uses, is bound only further down",
+        id="a name for both",
     ),
     pytest.param(
         "import warp as wp\nimport flow\nwp.config.max_unroll = 2 * 4\n" + MAIN, "literal", id="a computed value"
@@ -134,6 +148,41 @@ def test_reported_without_a_fix(tmp_path: Path, app: str, reason: str) -> None:
     (finding,) = found(tmp_path, app)
     assert finding.fix is None
     assert finding.declined is not None and reason in finding.declined
+
+
+REWRITTEN = [
+    pytest.param(
+        "def main():\n    wp.config.lineinfo = True\n    flow.run(None)\nmain()\n",
+        "def main():\n    flow.run(None)\nmain()\n",
+        id="in main()",
+    ),
+    pytest.param(
+        "def fast():\n    wp.config.lineinfo = True\ndef main():\n    fast()\n    flow.run(None)\nif __name__ == '__main__':\n    main()\n",
+        "def fast():\n    pass\ndef main():\n    fast()\n    flow.run(None)\nif __name__ == '__main__':\n    main()\n",
+        id="in a function that main() calls",
+    ),
+    pytest.param(
+        "if __name__ == '__main__':\n    wp.config.lineinfo = True\n    flow.run(None)\n",
+        "if __name__ == '__main__':\n    flow.run(None)\n",
+        id="under the main guard",
+    ),
+    pytest.param("setattr(wp.config, 'lineinfo', True)\n" + MAIN, MAIN, id="setattr"),
+    pytest.param(
+        "import warp.config as c\nc.lineinfo = True\n" + MAIN, "import warp.config as c\n" + MAIN, id="a short name"
+    ),
+    pytest.param(
+        "from warp import config\nconfig.lineinfo = True\n" + MAIN, "from warp import config\n" + MAIN, id="by itself"
+    ),
+]
+
+
+@pytest.mark.parametrize(("app", "left"), REWRITTEN)
+def test_written_anew_above_the_import(tmp_path: Path, app: str, left: str) -> None:
+    head = "import warp as wp\nimport flow\n"
+    (finding,) = found(tmp_path, head + app)
+    assert finding.fix is not None and finding.fix.applicability is Applicability.ASK
+    (text,) = apply_fix(finding).values()
+    assert text == "import warp as wp\nwp.config.lineinfo = True\n\nimport flow\n" + left
 
 
 def test_library_code_is_only_reported(tmp_path: Path) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpfix.codemods.base import Edit
+from warpfix.codemods.insert_statement import InsertStatement
 from warpfix.codemods.move_statement import MoveStatement
+from warpfix.codemods.remove_statement import RemoveStatement
 from warpfix.findings import Applicability, Finding, Fix
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import own_module
@@ -16,6 +19,7 @@ from warpfix.index.scopes import Function, is_main_guard
 from warpfix.index.walk import Enclosing
 from warpfix.rules import Context, Rule, locate
 from warpfix.rules._flow import ANY, binds, block_around, flow_of, is_literal, leaves, names_read
+from warpfix.rules._names import warp_name
 from warpfix.rules._options import CREATION_TIME, HASH_TIME, is_default, same
 
 
@@ -346,22 +350,13 @@ def _creation_fix(
         return None, "this is library code, where the option would change for everybody who imports it"
     if not _starts(index, file):
         return None, "other files import this one, so where it comes first is not for this file to say"
-    if item.enclosing:
-        return None, "it stands inside a block or function, and what it depends on is not known at the imports"
-    if not (isinstance(item.node, ast.Assign) and len(item.node.targets) == 1):
-        return None, "it is not a plain assignment"
     if not _is_plain_value(value):
         return None, "its value is not written out as a literal"
     body = file.tree.body
-    place = body.index(item.node)
+    outermost = item.enclosing[0] if item.enclosing else item.node
+    place = next(position for position, statement in enumerate(body) if statement is outermost)
     target = next(position for position, statement in enumerate(body) if statement is first.cause)
     between = body[target:place]
-    rebound = sorted(names_read(item.node) & binds(between))
-    if rebound:
-        return (
-            None,
-            f"`{rebound[0]}`, which it uses, is bound only below line {first.cause.lineno}: move that import up first",
-        )
     trouble = _between(between, name)
     if trouble is not None:
         return None, trouble
@@ -371,11 +366,25 @@ def _creation_fix(
     noqa: tuple[int, ...] = ()
     if _lints_import_order(Path(index.project.root)):
         noqa = tuple(statement.lineno for statement in between if isinstance(statement, (ast.Import, ast.ImportFrom)))
+    rebound = names_read(item.node) & binds(between)
+    plain = isinstance(item.node, ast.Assign) and len(item.node.targets) == 1
+    if plain and not item.enclosing and not rebound:
+        edits: tuple[Edit, ...] = (MoveStatement(line, before, noqa),)
+    else:
+        # It can't move as it stands: it is written anew above the import, by Warp's own name.
+        reason = _stays(index, file, item, value, rebound)
+        warp = warp_name(index, file, before)
+        if reason is None and warp is None:
+            reason = f"Warp is imported only below line {before}"
+        if reason is not None:
+            return None, reason
+        text = f"{warp}.config.{name} = {ast.unparse(value)}"
+        edits = (InsertStatement(before, text, noqa), RemoveStatement(line, ast.unparse(item.node)))
     fix = Fix(
         applicability=Applicability.ASK,
         summary=f"set `wp.config.{name}` before {'the module' if missed == 1 else 'the modules'} that it misses "
         f"(line {line} moves above line {before})",
-        edits={file.path: (MoveStatement(line, before, noqa),)},
+        edits={file.path: edits},
         options=frozenset({name}),
         needs_no_adjoint=tuple(
             sorted(
@@ -394,6 +403,48 @@ def _creation_fix(
         unproved="the option never acted on these kernels; whether the program is right with it is its author's to say",
     )
     return fix, None
+
+
+def _stays(
+    index: ProjectIndex, file: FileIndex, item: OptionSet, value: ast.expr, rebound: Collection[str]
+) -> str | None:
+    """Why an assignment can't be written anew at module scope, in words."""
+    if not is_literal(value):
+        name = min(rebound, default=None)
+        return f"`{name}`, which it uses, is bound only further down" if name else "its value depends on a name"
+    whole = (isinstance(item.node, ast.Assign) and len(item.node.targets) == 1) or (
+        isinstance(item.node, ast.Expr) and isinstance(item.node.value, ast.Call)
+    )
+    if not whole:
+        return "it is not a plain assignment"
+    for node in item.enclosing:
+        if not (is_main_guard(node) or (isinstance(node, ast.FunctionDef) and not node.decorator_list)):
+            return "it stands under a condition, and what that depends on is not known at the imports"
+    function = next((node for node in item.enclosing if isinstance(node, ast.FunctionDef)), None)
+    if function is None:
+        return None
+    if item.node not in function.body or any(
+        leaves(statement) for statement in function.body[: function.body.index(item.node)]
+    ):
+        return "the function that sets it may be left before"
+    if not _runs_at_start(index, file, function.name):
+        return f"`{function.name}` is not called at every start for sure, and then it would not be set"
+    return None
+
+
+def _runs_at_start(index: ProjectIndex, file: FileIndex, name: str, depth: int = 0) -> bool:
+    """Whether a function of the starting script is called whenever it starts, on no condition."""
+    for site in index.call_sites(f"{index.prefix(file)}.{name}"):
+        if site.file is not file or not isinstance(site.statement, (ast.Expr, ast.Assign, ast.Raise)):
+            continue
+        around = [node for node in site.enclosing if not is_main_guard(node)]
+        if not around:
+            return True
+        if len(around) == 1 and isinstance(around[0], ast.FunctionDef) and site.statement in around[0].body:
+            before = around[0].body[: around[0].body.index(site.statement)]
+            if depth < 4 and not any(leaves(one) for one in before):
+                return _runs_at_start(index, file, around[0].name, depth + 1)
+    return False
 
 
 def _is_plain_value(value: ast.expr) -> bool:
@@ -577,7 +628,10 @@ RULE = Rule(
     ),
     fix_safety=(
         "`ask`, in the application's starting script only: the assignment moves above the first import (or definition) "
-        "that it misses. The option never acted, so making it act is the author's decision. Never in library code."
+        "that it misses; one inside `main()`, under the main guard, through `setattr` or a short name is written anew "
+        "there, if it is a literal that is set at every start. Where the project is linted for E402, the imports that "
+        "then stand below get `# noqa: E402`: the order is meant. The option never acted, so making it act is the "
+        "author's decision. Never in library code."
     ),
     since="0.1.0",
     check=check,

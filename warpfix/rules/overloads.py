@@ -18,6 +18,7 @@ from warpfix.index.walk import Enclosing
 from warpfix.measure.profile import Profile
 from warpfix.rules import Context, Rule
 from warpfix.rules._kernels import head
+from warpfix.rules._names import warp_name
 from warpfix.rules._places import calls_of, innermost_function, joined, stands_alone, under_condition
 from warpfix.rules._types import spell
 
@@ -205,19 +206,6 @@ def _measured(
         declined=declined,
         data={"signatures": [list(one.types) for one in seen.values()], "late": late},
     )
-
-
-def warp_name(index: ProjectIndex, file: FileIndex, line: int) -> str | None:
-    """What a file calls Warp itself at module scope, by an import above a line."""
-    for statement in file.tree.body:
-        if statement.lineno >= line:
-            break
-        if isinstance(statement, ast.Import):
-            for alias in statement.names:
-                name = alias.asname or alias.name
-                if alias.name == "warp" and file.imports.get(name) == "warp" and len(file.bindings[name]) == 1:
-                    return name
-    return None
 
 
 def _cannot_register(index: ProjectIndex, file: FileIndex, construct: Construct, warp: str | None) -> str | None:

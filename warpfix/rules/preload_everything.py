@@ -16,9 +16,9 @@ from warpfix.index.model import FileIndex, Launch, Role
 from warpfix.measure.profile import Load, Profile
 from warpfix.rules import Context, Rule, locate
 from warpfix.rules._flow import Flow, flow_of
+from warpfix.rules._names import warp_name
 from warpfix.rules._places import asks_for, joined, literal_int, measures
 from warpfix.rules._versions import lowest, words
-from warpfix.rules.overloads import warp_name
 
 _SAFE_SINCE = (1, 17)
 _BLOCK_DIM_SINCE = (1, 9)
