@@ -109,7 +109,8 @@ def _refusal(finding: Finding, settings: PlanSettings, evidence: _Evidence | Non
     if finding.data.get("needs_profile") and evidence is None:
         return f"{fix.unproved} (written with --select {finding.rule} by --verify, or with --profile)"
     if "isolates" in finding.data and evidence is None:
-        return f"{fix.unproved} (written by --verify, or with --profile)"
+        stays = f"{finding.data['not_hoisted']}; apart from the others: " if "not_hoisted" in finding.data else ""
+        return f"{stays}{fix.unproved} (written by --verify, or with --profile)"
     named = finding.code in settings.named or finding.rule in settings.named
     if fix.applicability is Applicability.ASK and not (named and (settings.verify or settings.unsafe)):
         how = f"--select {finding.rule}" + ("" if settings.verify else " --unsafe-fixes")

@@ -29,7 +29,10 @@ def built(name: str) -> BuiltKernel:
     short, _, variant = name.rstrip("!").partition("/")
     where = KernelDef(short, short, FILE, 10)
     return BuiltKernel(
-        where, "", {}, "f", "" if name.endswith("!") else "b", {}, {"constants": {"n": variant}} if variant else {}
+        where,
+        forward_code="f",
+        backward_code="" if name.endswith("!") else "b",
+        ingredients={"constants": {"n": variant}} if variant else {},
     )
 
 

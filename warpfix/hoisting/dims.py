@@ -75,7 +75,7 @@ def fits_own_module(hoister: Hoister, file: FileIndex, construct: Construct) -> 
     own = {hoister.dims.of(file, one) for one in kernels if one.module_choice is ModuleChoice.DEFAULT}
     if own:
         return own == {dims}
-    return dims == {_DEFAULT} or all(hoister.dims.of(file, one) == dims for one in kernels)
+    return dims == frozenset({_DEFAULT}) or all(hoister.dims.of(file, one) == dims for one in kernels)
 
 
 def suffix(hoister: Hoister, file: FileIndex, construct: Construct) -> str:
@@ -87,4 +87,4 @@ def suffix(hoister: Hoister, file: FileIndex, construct: Construct) -> str:
     dims = hoister.dims.of(file, construct)
     if dims is None:
         raise Declined(f"`{construct.name}` is launched with a block_dim that is not in the source")
-    return "" if dims == {_DEFAULT} else "_block" + "_".join(str(dim) for dim in sorted(dims))
+    return "" if dims == frozenset({_DEFAULT}) else "_block" + "_".join(str(dim) for dim in sorted(dims))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from warpfix.codemods import Declined
 from warpfix.findings import Finding, Fix
 from warpfix.hoisting import Hoister, Verdict, hoister_for, sharers
 from warpfix.index.build import ProjectIndex
@@ -11,6 +12,7 @@ from warpfix.index.constructs import own_module
 from warpfix.index.model import FileIndex, ModuleChoice
 from warpfix.rules import Context, Rule
 from warpfix.rules._kernels import head
+from warpfix.rules.specialised_kernel import isolating_fix
 
 
 def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
@@ -38,6 +40,13 @@ def closure_finding(hoister: Hoister, verdict: Verdict) -> Finding | None:
     function = next(node for node in reversed(construct.enclosing) if hasattr(node, "decorator_list"))
     around = getattr(function, "name", "")
     qualname = construct.qualname
+    fix, data, declined = hoist_fix(verdict), _data(verdict), verdict.declined
+    if declined is not None and not unique:
+        try:
+            fix = isolating_fix(hoister, verdict)
+            data = {"isolates": construct.module_name or own_module(file), "not_hoisted": declined}
+        except Declined:
+            pass  # the first reason is the one that a reader wants
     if unique:
         message = (
             f"`{construct.name}` is the same kernel at every call of `{around}`, yet it gets a Warp module of its own, "
@@ -56,11 +65,11 @@ def closure_finding(hoister: Hoister, verdict: Verdict) -> Finding | None:
         path=file.path,
         **head(file, construct.node),
         message=message,
-        advice=_advice(verdict),
+        advice=_advice(verdict, isolated="not_hoisted" in data),
         kernel=qualname,
-        fix=hoist_fix(verdict),
-        declined=verdict.declined,
-        data=_data(verdict),
+        fix=fix,
+        declined=None if fix is not None else declined,
+        data=data,
     )
 
 
@@ -90,7 +99,12 @@ def hoist_fix(verdict: Verdict) -> Fix | None:
     )
 
 
-def _advice(verdict: Verdict) -> str:
+def _advice(verdict: Verdict, isolated: bool) -> str:
+    if isolated:
+        return (
+            f"it stays in its function: {verdict.declined}; in a Warp module of its own it would not have the others "
+            "built again"
+        )
     if verdict.declined is not None and not verdict.same:
         return f"whether it is the same at every call was not proved, and no fix is offered: {verdict.declined}"
     if verdict.declined is not None:
@@ -151,7 +165,8 @@ RULE = Rule(
     fix_safety=(
         "The kernel moves to module scope with the functions, structs and constants that it needs. `safe` only where "
         "importing the file creates its Warp module already; where hoisting moves that moment, or a kernel leaves a "
-        "unique module for a shared one, `measured`; in a library, moving that moment is `ask`."
+        "unique module for a shared one, `measured`; in a library, moving that moment is `ask`. Where it can't move, "
+        "it may get a Warp module of its own, as for specialised-kernel."
     ),
     since="0.1.0",
     check=check,

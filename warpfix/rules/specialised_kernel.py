@@ -27,7 +27,7 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
         words, data = _captures(hoister, verdict)
         fix, declined = None, None
         try:
-            fix = _fix(hoister, verdict)
+            fix = isolating_fix(hoister, verdict)
             data["isolates"] = own_module(file)
         except Declined as reason:
             declined = str(reason)
@@ -54,7 +54,7 @@ _ADVICE = (
 )
 
 
-def _fix(hoister: Hoister, verdict: Verdict) -> Fix:
+def isolating_fix(hoister: Hoister, verdict: Verdict) -> Fix:
     """The kernel in a Warp module of its own. Raises Declined."""
     construct, file = verdict.construct, verdict.file
     edit = isolation(hoister, file, construct)
