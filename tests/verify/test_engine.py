@@ -54,6 +54,8 @@ class World:
     log: list[str] = field(default_factory=list)
     executed: set[str] = field(default_factory=lambda: {"a.py", "b.py", "c.py"})
     on_run: Callable[[World], None] = lambda world: None
+    made: Mapping[str, int] = field(default_factory=dict)
+    """What kernels are made from: path and line."""
     options: VerifyOptions = field(default_factory=lambda: VerifyOptions(commands=(("python", "app.py"),)))
 
     def write(self, name: str, text: str) -> str:
@@ -93,7 +95,8 @@ class World:
         status = 5 if "exit_5" in words else 0
         # Kernels that share a Warp module are built together.
         builds = 0 if state == "warm" and "cleared" not in words else None
-        return run(process(launches, overlaid=ran, builds=builds, together=True), state=state, status=status)
+        made = process(launches, overlaid=ran, builds=builds, together=True, kernel_definitions=self.made)
+        return run(made, state=state, status=status)
 
     def fix(self, name: str, old: str, new: str, line: int = 1, options: frozenset[str] = frozenset()) -> Planned:
         path = str(self.root / name)
@@ -189,6 +192,28 @@ def test_samples_are_interleaved_and_the_written_tree_is_run_once(world: World) 
     assert applied.written == (path,)
     assert "real tree held" in report(applied)
     assert "kernel keys, old -> new: unique_one -> shared_one" in report(applied)
+
+
+def test_kernels_that_no_command_launched_are_named(world: World) -> None:
+    path = world.write("a.py", "unique_one unique_two")
+    other = world.write("b.py", "word")
+    world.made = {f"{path}:7": 1, f"{other}:9": 1}
+    applied = world.apply(world.fix("a.py", "unique_one", "shared_one"), world.fix("a.py", "unique_two", "shared_two"))
+    assert applied.status == "written"
+    assert applied.unlaunched() == [(path, 7, "")]
+    assert applied.to_dict()["not_launched"] == [{"path": path, "line": 7, "kernel": ""}]
+    assert "kernels of the edited files that no command launches: a.py:7; other commands" in report(applied)
+
+
+def test_what_one_command_breaks_the_others_need_not_show(world: World) -> None:
+    """The baseline is compared with itself first, for that command; then no further run is made."""
+    world.write("a.py", "word")
+    world.options = VerifyOptions(commands=(("python", "app.py"), ("python", "other.py")))
+    applied = world.apply(world.fix("a.py", "word", "extra"))
+    assert applied.status == "refused"
+    assert world.log == ["A", "Aw", "A", "Aw", "B", "Bw", "A", "Aw"]
+    (judgement,) = applied.refused
+    assert list(judgement.verdicts) == ["python app.py"]
 
 
 def test_a_fix_that_gains_nothing_is_dropped_and_the_rest_written(world: World) -> None:

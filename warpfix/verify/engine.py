@@ -55,6 +55,7 @@ class Tried:
     judgement: Judgement
     renames: tuple[KernelRename, ...]
     touched: Mapping[str, str]
+    baseline: Mapping[Job, Profile] = field(default_factory=dict)
 
     @property
     def good(self) -> bool:
@@ -99,10 +100,10 @@ def try_patch(
         lab.measure_baseline(root)
         broken = _compile_check(after)
         if broken is not None:
-            return Tried(_refused(lab, broken), (), lab.touched)
+            return Tried(_refused(lab, broken), (), lab.touched, lab.profiles())
         candidate = patch_candidate(lab, patched, about, root)
         judgement = lab.judge(candidate)
-        return Tried(judgement, _launched(candidate.renames, judgement), lab.touched)
+        return Tried(judgement, _launched(candidate.renames, judgement), lab.touched, lab.profiles())
 
 
 def patch_candidate(lab: Lab, patched: Patched, about: frozenset[str], root: str) -> Candidate:
@@ -165,6 +166,23 @@ class Applied:
             runs = list(self.judgement.runs.values())
         return [load for some in runs for run in some[:1] for load in run.rebuilds]
 
+    def unlaunched(self) -> list[tuple[str, int, str]]:
+        """(path, line, name where it is known) of the kernels of edited files that were made and never launched."""
+        if self.judgement is None:
+            return []
+        edited = {real(path) for planned in self.kept for path in planned.fix.edits}
+        made: dict[tuple[str, int], str] = {}
+        launched: set[tuple[str, int]] = set()
+        for process in (p for runs in self.judgement.runs.values() for run in runs for p in run.processes):
+            for site in process.kernel_definitions:
+                path, _, line = site.rpartition(":")
+                made.setdefault((path, int(line)), "")
+            for kernel in (one.definition for load in process.loads for one in load.kernels):
+                made[kernel.path, kernel.line] = kernel.qualname
+            launches = process.launches
+            launched |= {(s.kernel.path, s.kernel.line) for s in launches.signatures if launches.counts.get(s.id)}
+        return sorted((*site, name) for site, name in made.items() if real(site[0]) in edited and site not in launched)
+
     def to_dict(self) -> dict[str, Any]:
         """The report for machines."""
         judgement = self.judgement
@@ -184,6 +202,7 @@ class Applied:
                 ),
             ],
             "rebuilds": [_rebuild_to_dict(load) for load in self.rebuilds()],
+            "not_launched": [{"path": path, "line": line, "kernel": name} for path, line, name in self.unlaunched()],
             "files_written_by_the_command": dict(self.touched),
         }
 
@@ -230,6 +249,8 @@ def apply_verified(
             for owner, some in _by_root(loop.candidate(kept), root).items():
                 check_writable(some, owner)
         result.kept, result.judgement = loop.settle(kept)
+        # With the samples that the baseline got meanwhile.
+        result.baseline = lab.profiles()
         if not result.kept or result.judgement is None or result.judgement.status is not Status.GOOD:
             result.status = "refused"
             return result

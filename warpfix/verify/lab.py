@@ -140,6 +140,10 @@ class Lab:
             if after[path] != before.get(path)
         }
         self.touched |= {path: "removed" for path in before if path not in after}
+        return self.profiles()
+
+    def profiles(self) -> dict[Job, Profile]:
+        """What the runs of the baseline so far amount to, for each job."""
         return {job: self.profile(job) for job in self.options.jobs}
 
     def profile(self, job: Job) -> Profile:
@@ -217,7 +221,7 @@ class Lab:
         """Sample the candidate and the baseline, interleaved (ABBA), and judge.
 
         The baseline runs at least twice, so that it is compared with itself before anything is held against the
-        candidate. A candidate that is broken after that is not sampled further.
+        candidate. A candidate that one job breaks after that is not sampled further, on this job or another.
         """
         runs: dict[Job, list[Run]] = {job: [] for job in self.options.jobs}
         cut_short = False
@@ -233,14 +237,12 @@ class Lab:
                         failure = self._candidate_runs(job, candidate, runs[job], warm=True)
                         if failure is not None:
                             return self._failed(candidate, job, failure, runs)
-                judgement = self._judgement(candidate, runs)
-                if judgement.status is Status.INVALID:
-                    for job in self.options.jobs:
-                        while _cold(self.baseline[job]) < 2:
-                            self.pair(job, candidate.originals, self.baseline[job])
-                    judgement = self._judgement(candidate, runs)
-                    if judgement.status is Status.INVALID:
-                        return judgement
+                        if self._judgement(candidate, {job: runs[job]}).status is Status.INVALID:
+                            while _cold(self.baseline[job]) < 2:
+                                self.pair(job, candidate.originals, self.baseline[job])
+                            judgement = self._judgement(candidate, {one: some for one, some in runs.items() if some})
+                            if judgement.status is Status.INVALID:
+                                return judgement
         except OutOfTime:
             cut_short = True
         return self._explained(candidate, self._judgement(candidate, runs, cut_short), runs)
@@ -255,9 +257,7 @@ class Lab:
             accept_stdout=self.options.accept_stdout,
         )
 
-    def _explained(
-        self, candidate: Candidate, judgement: Judgement, runs: Mapping[Job, Sequence[Run]]
-    ) -> Judgement:
+    def _explained(self, candidate: Candidate, judgement: Judgement, runs: Mapping[Job, Sequence[Run]]) -> Judgement:
         """Where equal code left other data: run both versions once more to keep the arrays of the first such launch."""
         verdicts = dict(judgement.verdicts)
         for job, some in runs.items():

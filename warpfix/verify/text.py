@@ -80,7 +80,7 @@ def tried_lines(tried: Tried) -> list[str]:
 
 def applied_lines(applied: Applied) -> list[str]:
     """The report of ``apply --verify``: before and after, what was changed, what was left, what each claim rests on."""
-    lines = wrap(_headline(applied))
+    lines = wrap(headline(applied))
     if applied.judgement is not None:
         lines += judgement_lines(applied.judgement)
     else:
@@ -112,7 +112,8 @@ def applied_lines(applied: Applied) -> list[str]:
     return lines + _touched(applied.touched)
 
 
-def _headline(applied: Applied) -> str:
+def headline(applied: Applied) -> str:
+    """What came of it, in a line."""
     if applied.status == "written":
         files = len(applied.written)
         assert applied.judgement is not None
@@ -144,8 +145,8 @@ def _fixes(applied: Applied) -> list[str]:
     lines: list[str] = []
     by_proof: dict[str, list[str]] = {}
     for planned in applied.kept:
-        place = _place(planned.findings[0].path, planned.findings[0].line, applied.root)
-        by_proof.setdefault(planned.fix.proved, []).append(f"{place}: {planned.fix.summary}")
+        where = place(planned.findings[0].path, planned.findings[0].line, applied.root)
+        by_proof.setdefault(planned.fix.proved, []).append(f"{where}: {planned.fix.summary}")
     for proof, fixes in by_proof.items():
         lines += [line for fix in fixes for line in wrap(fix, "  ", "    ")]
         if proof:
@@ -162,12 +163,12 @@ def _dropped(applied: Applied) -> list[str]:
     for dropped in applied.dropped:
         finding = dropped.finding
         name = f" `{finding.kernel.rpartition('.')[2]}`" if finding.kernel else ""
-        place = f"{_place(finding.path, finding.line, applied.root)}{name} ({finding.code})"
-        groups.setdefault(dropped.reason, []).append(place)
+        where = f"{place(finding.path, finding.line, applied.root)}{name} ({finding.code})"
+        groups.setdefault(dropped.reason, []).append(where)
     lines = []
     for reason, places in groups.items():
         lines += wrap(reason, "  ", "  ")
-        lines += [f"    {place}" for place in places[:_SHOWN]]
+        lines += [f"    {where}" for where in places[:_SHOWN]]
         if len(places) > _SHOWN:
             lines.append(f"    and {len(places) - _SHOWN} more")
     return lines
@@ -179,7 +180,7 @@ def _rebuilds(applied: Applied) -> list[str]:
     groups: dict[tuple[str, str], int] = {}
     for load in applied.rebuilds():
         line = load.cause.line
-        where = f" ({_place(line.path, line.line, applied.root)})" if line else ""
+        where = f" ({place(line.path, line.line, applied.root)})" if line else ""
         key = (load.module, f"{load.cause.text}{where}")
         groups[key] = groups.get(key, 0) + 1
     for (module, text), count in list(groups.items())[:_SHOWN]:
@@ -191,11 +192,12 @@ def _rebuilds(applied: Applied) -> list[str]:
 
 
 def _left(applied: Applied, path: str, line: int, message: str, reason: str) -> list[str]:
-    lines = wrap(f"{_place(path, line, applied.root)}: {message}", "  ", "    ")
+    lines = wrap(f"{place(path, line, applied.root)}: {message}", "  ", "    ")
     return lines + wrap(f"why: {reason}", "    ", "    ") if reason and reason != message else lines
 
 
-def _place(path: str, line: int, root: str) -> str:
+def place(path: str, line: int, root: str) -> str:
+    """``path:line``, relative to the project's root where it lies below."""
     try:
         shown = Path(path).relative_to(root).as_posix()
     except ValueError:
@@ -210,6 +212,14 @@ def _unproved(applied: Applied) -> list[str]:
     words = ["what the kernels wrote (code and output are compared; arrays would be with --check-data)"]
     if "data" in held:
         words = ["what kernels reach through ids, and what runs inside captured graphs"]
+    unlaunched = applied.unlaunched()
+    if unlaunched:
+        places = [
+            f"`{name}` ({place(path, line, applied.root)})" if name else place(path, line, applied.root)
+            for path, line, name in unlaunched[:_SHOWN]
+        ]
+        more = f" and {len(unlaunched) - _SHOWN} more" if len(unlaunched) > _SHOWN else ""
+        words.append(f"kernels of the edited files that no command launches: {', '.join(places)}{more}")
     words += ["other commands than the measured, other devices and other versions of Warp"]
     return ["", *wrap("not verified: " + "; ".join(words))]
 
