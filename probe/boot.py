@@ -68,6 +68,8 @@ class Probe:
             return
         self.ended = True
         try:
+            if self.context is None and "warp" in sys.modules:
+                self._unknown_warp()
             self.flush()
             self.log.event("end", how=how, reason=reason, launches=self.sequence.total, **self.losses())
         except Exception as error:
@@ -93,6 +95,19 @@ class Probe:
         self.log.event("refused", text=text)
         self.end("refused")
         self.leave(2)
+
+    def _unknown_warp(self):
+        # type: () -> None
+        """Warp was imported, and nothing in it is where any known version has it."""
+        from . import capabilities
+
+        warp = sys.modules["warp"]
+        config = sys.modules.get("warp.config")
+        if not hasattr(warp, "launch"):
+            return  # something else of that name
+        version = getattr(config, "version", None) or getattr(warp, "__version__", "?")
+        self.log.event("warp", version=str(version), context="", package=str(getattr(warp, "__file__", "")))
+        self.log.event("hooks", found=[], missing=capabilities.everything())
 
     def losses(self):
         # type: () -> dict[str, Any]

@@ -4,7 +4,7 @@ costs only that observation."""
 import os
 import sys
 
-from . import caches, data, frames, kernels, launches, levers, modules, options, output, spans
+from . import caches, capabilities, data, frames, kernels, launches, levers, modules, options, output, spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def install(context, probe):
         main=str(getattr(sys.modules.get("__main__"), "__file__", None) or ""),
         imported=frames.user_line(1),
     )
+    found, missing = capabilities.look({"context": context, "config": config, "build": build, "codegen": codegen})
+    probe.log.event("hooks", found=found, missing=missing)
     for name, put, given in (
         ("caches", caches.install, (build, probe.caches, probe.log)),
         ("levers", levers.install, (context, probe)),
@@ -60,7 +62,8 @@ def install(context, probe):
         try:
             put(*given)
         except Exception as error:
-            probe.log.fault("hook " + name, error)
+            if not missing:
+                probe.log.fault("hook " + name, error)
     if target is not None:
         cuda.finish(target)
     return True

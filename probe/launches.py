@@ -35,9 +35,15 @@ def install(context, probe):
     below = [name for name in ("invoke", "invoke_cpu_blocks") if hasattr(context, name)]
     for name in below:
         _hook_invoke(context, name, probe, thread)
-    _hook_entry_points(context, probe, bool(below))
-    _hook_recorded(context, probe, thread, bool(below))
-    _hook_capture(context, probe)
+    for hook, given in (
+        (_hook_entry_points, (context, probe, bool(below))),
+        (_hook_recorded, (context, probe, thread, bool(below))),
+        (_hook_capture, (context, probe)),
+    ):  # type: Any, Any
+        try:
+            hook(*given)
+        except AttributeError:
+            continue  # said by ``capabilities``
 
 
 def _hook_invoke(context, name, probe, thread):

@@ -288,15 +288,22 @@ def type_words(kind):
 def install(context, build, codegen, probe):
     # type: (Any, Any, Any, Any) -> None
     """Hook hashing, code generation, native builds, links and Module.load."""
-    _hook_hasher(context, codegen, probe)
-    _hook_struct(codegen, probe)
-    _hook_builder(context)
-    _hook_build(build, probe)
-    machine.install(build, probe)
-    _hook_compile(context, probe)
-    _hook_exec(context)
-    _hook_load(context, probe)
-    _hook_preload(context, probe)
+    for hook, given in (
+        (_hook_hasher, (context, codegen, probe)),
+        (_hook_struct, (codegen, probe)),
+        (_hook_builder, (context, codegen)),
+        (_hook_build, (build, probe)),
+        (machine.install, (build, probe)),
+        (_hook_compile, (context, probe)),
+        (_hook_exec, (context,)),
+        (_hook_load, (context, probe)),
+        (_hook_preload, (context, probe)),
+    ):  # type: Any, Any
+        try:
+            hook(*given)
+        except AttributeError:
+            # What is not there was said by ``capabilities``; each of the others stands by itself.
+            continue
 
 
 def _hook_hasher(context, codegen, probe):
@@ -419,8 +426,24 @@ def _timed(owner, name, kind):
     setattr(owner, name, timed)
 
 
-def _hook_builder(context):
-    # type: (Any) -> None
+def _hook_builder(context, codegen):
+    # type: (Any, Any) -> None
+    run = getattr(context.Module, "_run_codegen", None)
+    lock = getattr(codegen, "_codegen_lock", None)
+    if run is not None and lock is not None:
+
+        @functools.wraps(run)
+        def _run_codegen(self, *args, **kwargs):
+            # type: (Any, Any, Any) -> Any
+            # Taken here, where the waiting can be timed; the lock is re-entrant, and Warp takes it right below.
+            with Phase("wait"):
+                lock.acquire()
+            try:
+                return run(self, *args, **kwargs)
+            finally:
+                lock.release()
+
+        context.Module._run_codegen = _run_codegen
     for name in ("__init__", "codegen", "build_meta"):
         _timed(context.ModuleBuilder, name, "codegen")
 

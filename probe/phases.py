@@ -111,7 +111,7 @@ def divide(start, end, done):
         phases[kind] = phases.get(kind, 0.0) + own - header
     compiled = [entry[2] for entry in done if entry[0] == "compile"] or [entry[2] for entry in done]
     first = min(done, key=lambda entry: entry[1]) if done else None
-    if first is not None and first[0] in ("hash", "codegen"):
+    if first is not None:
         phases["wait"] = phases.get("wait", 0.0) + first[1] - start
     last = max(compiled) if compiled else start
     # A phase inside the loading (Warp may build adjoints again for their metadata) is not counted twice.

@@ -341,6 +341,8 @@ class ProcessRun:
     rehashes: tuple[Rehash, ...] = ()
     """By cost; hashings that belong to a load are in its phases."""
     cache_events: tuple[CacheEvent, ...] = ()
+    unobserved: tuple[str, ...] = ()
+    """What could not be observed, because this Warp lacks what all known versions have: sentences."""
 
 
 @dataclass(frozen=True)

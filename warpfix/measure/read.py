@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import time
 from array import array
 from collections import Counter
@@ -135,6 +136,7 @@ def _process(name: str, files: Mapping[str, list[Event]], logs: Path, stopped_by
         spans=tuple(_spans(events)),
         rehashes=tuple(_rehashes(events)),
         cache_events=tuple(causes.cache_events(inherited + events)),
+        unobserved=tuple(_unobserved(inherited + events)),
     )
 
 
@@ -150,6 +152,12 @@ def _losses(events: Sequence[Event], end: Event | None) -> list[str]:
     if end is not None and end.get("lost"):
         said.append(f"log: {int(end['lost'])} events could not be written (is the disk full?)")
     return said
+
+
+def _unobserved(events: Iterable[Event]) -> list[str]:
+    """What the probe did not find in this Warp, in words."""
+    missing = [one for event in events if event["e"] == "hooks" for one in event.get("missing", ())]
+    return [f"no {name}: not observed: {loss}" for name, loss in dict.fromkeys(map(tuple, missing))]
 
 
 def _rehashes(events: Iterable[Event]) -> list[Rehash]:
@@ -383,14 +391,24 @@ def _signature(event: Event) -> LaunchSignature:
     )
 
 
+_SOURCE = re.compile(r"^(?:wp_)?(?P<module>.+?)(?:_[0-9a-f]{7,})?(?:\.[^.]*)?$")
+
+
 class Watch:
-    """Follows the logs of a running command: for how long has nothing been built?"""
+    """Follows the logs of a running command: what is being built, and for how long has nothing been built?"""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
         self._positions: dict[Path, int] = {}
-        self._building = 0
+        self._building: dict[Path, list[str]] = {}
         self._last = time.monotonic()
+        self.built = 0
+        """Native builds that have ended."""
+
+    @property
+    def building(self) -> list[str]:
+        """The modules whose native builds go on."""
+        return [name for names in self._building.values() for name in names]
 
     def idle(self) -> float:
         """Seconds since the last build ended; 0 while one goes on."""
@@ -411,8 +429,12 @@ class Watch:
                 kind = event.get("e")
                 if kind in ("native", "native-end", "load", "start", "warp"):
                     self._last = time.monotonic()
+                names = self._building.setdefault(path, [])
                 if kind == "native":
-                    self._building += 1
-                elif kind == "native-end":
-                    self._building -= 1
-        return 0.0 if self._building > 0 else time.monotonic() - self._last
+                    found = _SOURCE.match(str(event.get("source", "")))
+                    names.append(found["module"] if found else "")
+                elif kind == "native-end" and names:
+                    # Which of several threads' builds this is the end of is not told; the oldest is the likeliest.
+                    names.pop(0)
+                    self.built += 1
+        return 0.0 if self.building else time.monotonic() - self._last

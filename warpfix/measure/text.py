@@ -98,6 +98,8 @@ def place(profile: Profile, line: SourceLine | None) -> str:
 def short_path(profile: Profile, path: str) -> str:
     """A path relative to the command's folder, or to site-packages, or as it is."""
     if Path(path).is_absolute():
+        # Frames have paths as they were imported: /srv/app/bin/../lib/x.py.
+        path = os.path.normpath(path)
         relative = os.path.relpath(path, profile.cwd)
         if not relative.startswith(".."):
             return relative
@@ -374,6 +376,11 @@ def _faults(profile: Profile) -> list[str]:
         lines += wrap(
             f"{many} ended without an end (killed?): what was seen is kept, what came last may be missing.", ""
         )
+    unknown = sorted({one for run in profile.runs for process in run.processes for one in process.unobserved})
+    if unknown:
+        lines += wrap(f"Warp {profile.environment.get('warp', '?')} is not as warpfix knows it:", "")
+        for one in unknown:
+            lines += wrap(one, "    ", "  ")
     if faults:
         lines += wrap(f"The probe could not observe everything: {'; '.join(faults[:3])}", "")
     return ["", *lines] if lines else []
