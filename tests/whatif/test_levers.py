@@ -245,6 +245,9 @@ def ledger(*entries: Entry) -> Ledger:
 
 def test_the_bound_of_overlap() -> None:
     assert ledger().bound == pytest.approx(40 / 30)
+    # What is built again can only follow; another block_dim may go on beside it.
+    assert Ledger(profile(load(), load(hash="2" * 8)), 1, ()).bound == 1.0
+    assert Ledger(profile(load(), load(block_dim=64)), 1, ()).bound == 2.0
     assert Ledger(profile(), 1, ()).bound == 1.0
 
 
@@ -258,9 +261,10 @@ def test_text_and_json() -> None:
     )
     text = render(made)
     assert all(len(line) <= 80 for line in text.splitlines())
+    assert "        wp.config.max_unroll = 1" in text.splitlines()
     words = " ".join(text.split())
     assert "enable_backward=off: refused: the adjoint of scale is launched by the tape at t.py:9" in words
-    assert "to take it: wp.config.max_unroll = 1" in words
+    assert "to take it: here wp.config.max_unroll = 1" in words
     assert "not applicable: enable_mathdx_gemm=off: nothing was linked with MathDx" in words
     data = to_dict(made)
     assert [one["status"] for one in data["levers"]] == [REFUSED, PRICED, INAPPLICABLE]

@@ -90,10 +90,12 @@ class Ledger:
     @property
     def bound(self) -> float:
         """By how much overlapping builds could at most shorten them: the sum of the module times over the largest; of
-        the first cold run, 1 where nothing was built."""
-        times: dict[str, float] = {}
+        the first cold run, 1 where nothing was built. What is built again for the same target and block_dim can only
+        follow the build before, and so counts with it."""
+        times: dict[tuple[str, str, int], float] = {}
         for load in self.profile.cold[0].loads if self.profile.cold else ():
-            times[load.module] = times.get(load.module, 0.0) + load.milliseconds
+            key = (load.module, load.target, load.block_dim)
+            times[key] = times.get(key, 0.0) + load.milliseconds
         largest = max(times.values(), default=0.0)
         return sum(times.values()) / largest if largest else 1.0
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 
+from warpfix.measure.emulated import emulated_lines
 from warpfix.measure.profile import Profile, SourceLine
 from warpfix.measure.stats import TIME_SAMPLES, Summary, differs
+from warpfix.measure.target import is_emulated
 from warpfix.measure.text import WIDTH, count, place, seconds, short_path, size, wrap
 from warpfix.verify.verdict import Check, Totals
 from warpfix.whatif.ledger import FAILED, INAPPLICABLE, PRICED, REFUSED, UNPRICED, Entry, Ledger
@@ -43,6 +45,7 @@ def _head(ledger: Ledger) -> list[str]:
     what = [f"{word} {facts[name]}" for word, name in (("Warp", "warp"), ("Python", "python")) if facts.get(name)]
     what += [profile.target, f"{count(ledger.samples, 'cold run')} of each, interleaved"]
     lines = [command if len(command) <= WIDTH else command[: WIDTH - 3] + "...", ", ".join(what), ""]
+    lines += emulated_lines(profile, profile.cold[0]) if profile.cold else []
     if ledger.samples == 1:
         lines += [*wrap("One sample: the command could not be compared with itself, and times tell nothing.", ""), ""]
     if ledger.cut_short:
@@ -51,13 +54,18 @@ def _head(ledger: Ledger) -> list[str]:
 
 
 def _table(ledger: Ledger) -> list[str]:
-    rows = [("", "builds", "source", "modules", "elapsed")]
+    # On an emulated device the elapsed time holds what executes the launches on the CPU.
+    emulated = is_emulated(ledger.profile.target)
+    rows = [("", "builds", "source", "modules", "building" if emulated else "elapsed")]
     priced = [entry for entry in ledger.entries if entry.arms]
     if not priced:
         return []
     before = max((entry.arms[0] for entry in priced if entry.arms), key=lambda arm: len(arm.builds))
-    rows.append(("as it stands", *_cells(before)))
-    rows += [(_short(entry), *_cells(entry.arms[1])) for entry in priced if entry.arms]
+    rows.append(("as it stands", *_cells(before, priced[0].elapsed[0] if emulated and priced[0].elapsed else None)))
+    for entry in priced:
+        if entry.arms:
+            building = entry.elapsed[1] if emulated and entry.elapsed else None
+            rows.append((_short(entry), *_cells(entry.arms[1], building)))
     return [
         f"{name:<{_NAME}}{builds:>7}{source:>9}{modules:>18}{wall:>14}" for name, builds, source, modules, wall in rows
     ]
@@ -68,10 +76,11 @@ def _short(entry: Entry) -> str:
     return name if len(name) < _NAME else name[: _NAME - 4] + "..."
 
 
-def _cells(arm: Totals) -> tuple[str, str, str, str]:
+def _cells(arm: Totals, building: Summary | None) -> tuple[str, str, str, str]:
     builds = "/".join(str(number) for number in sorted(set(arm.builds)))
     source = "/".join(size(number) for number in sorted(set(arm.generated_bytes))[-1:])
-    return builds, source, _time(arm.module_ms), _time(arm.wall_s, 1e3)
+    last = _time(arm.wall_s, 1e3) if building is None else _time(building)
+    return builds, source, _time(arm.module_ms), last
 
 
 def _time(value: Summary, factor: float = 1.0) -> str:
@@ -97,9 +106,11 @@ def _priced(profile: Profile, entry: Entry) -> list[str]:
     if entry.lever.kind != CACHE:
         lines += _part("", _same(entry))
     lines += _part("why not: ", entry.why_not)
-    for number, text in enumerate(entry.line.splitlines()):
-        lines += _part("to take it: " if number == 0 else " " * 12, text)
-    return lines + _part(" " * 12, _shortened(profile, entry.where))
+    if entry.line:
+        lines += _part("to take it: ", _shortened(profile, entry.where))
+        # Never broken: it is there to be copied.
+        lines += [f"        {text}" for text in entry.line.splitlines()]
+    return lines
 
 
 def _part(head: str, text: str) -> list[str]:
@@ -126,7 +137,9 @@ def _overlap(elapsed: tuple[Summary, Summary]) -> str:
 def _same(entry: Entry) -> str:
     if entry.equal:
         but = f" but for {entry.lever.option}" if entry.lever.option else ""
-        return f"launches, options{but}, generated code and output are equal"
+        machine = entry.verdict and any("machine code" in check.message for check in entry.verdict.checks)
+        code = "generated code, machine code" if machine else "generated code"
+        return f"launches, options{but}, {code} and output are equal"
     return "; ".join(_check(check) for check in entry.changed)
 
 
