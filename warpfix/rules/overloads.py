@@ -143,7 +143,7 @@ def _late_instances(profile: Profile) -> dict[tuple[str, str], dict[str, Instanc
                             late.setdefault((path, qualname), set()).add(overload)
                 before |= here
     return {
-        key: {code: Instance(types, code in late[key]) for code, types in sorted(launched[key].items())}
+        key: {code: Instance(types, code in late[key]) for code, types in launched[key].items()}
         for key in late
         if late[key] & launched.get(key, {}).keys()
     }
@@ -162,7 +162,9 @@ def _measured(
     wanted = [one for one in seen.values() if one.late or canonical not in named]
     late = sum(one.late for one in seen.values())
     warp = warp_name(index, file, construct.node.lineno)
-    names, rows, declined = [], [], _cannot_register(index, file, construct, warp)
+    names: list[str] = []
+    rows: list[list[str]] = []
+    declined = _cannot_register(index, file, construct, warp)
     if declined is None:
         assert warp is not None
         names, rows, declined = _rows(index, file, construct, wanted, warp)

@@ -68,9 +68,9 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
                 fix = _set_block_dim(file, launch, min(used), "every launch of these modules that the source shows")
         elif preloaded is not None and (dim := _unused_variant(index, file, launch, preloaded)) is not None:
             kind = "block_dim"
-            given = joined(sorted({load.block_dim for load in preloaded.loads}))
+            loaded = joined(sorted({load.block_dim for load in preloaded.loads}))
             message = (
-                f"the modules are preloaded for block_dim {given}, and the measured run launched them only with {dim}: "
+                f"the modules are preloaded for block_dim {loaded}, and the measured run launched them only with {dim}: "
                 "what is preloaded is never used, and each module is built twice"
             )
             advice = f"preload with block_dim={dim}"
