@@ -28,8 +28,8 @@ class Facts:
         # type: (int, int, Any) -> None
         self.arch = arch
         self.driver = driver
-        # The newest driver that is older than the toolkit that Warp was built with: it can't read this toolkit's PTX, so
-        # Warp builds cubins, and the whole compilation is in the wheel's compiler, where it can be timed.
+        # The newest driver that is older than the toolkit that Warp was built with: it can't read this toolkit's PTX,
+        # so Warp builds cubins, and the whole compilation is in the wheel's compiler, where it can be timed.
         self.version = toolkit - 10 if toolkit % 1000 else toolkit
         self.release_threshold = 0
 

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
 
-OLDEST = "1.10"
+OLDEST = "1.9"
 """The oldest Warp whose library is emulated: its entry points have the names of today."""
 _LIBRARIES = ("warp.so", "libwarp.so", "warp.dll", "libwarp.dylib")
 
@@ -31,6 +31,8 @@ class Emulation:
         # type: (Any, Any, Any, Any, Any) -> None
         self.probe = probe
         self.context = context
+        # In 1.10 the settings are a module of another name.
+        config = config or sys.modules[context.__name__.rpartition(".")[0] + ".config"]
         self.version = str(getattr(config, "version", "an older one"))
         self.target = str(probe.config["target"])
         self.arch = int(self.target[len("sm_") :])
@@ -46,7 +48,7 @@ class Emulation:
         Raises:
             Refused: This Warp can't compile for the target.
         """
-        if not hasattr(real, "wp_cuda_launch_kernel") or not hasattr(self.context.Module, "_compile"):
+        if not hasattr(real, "wp_cuda_launch_kernel"):
             raise Refused("--target %s needs Warp %s or newer; this is %s" % (self.target, OLDEST, self.version))
         archs = supported(real)
         if not archs:

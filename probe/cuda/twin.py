@@ -22,7 +22,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
 
-_BLOCKS = re.compile(r"^(?!#).*\b(?:adj_)?(?:tile(?!_shared_storage)\w*|untile|builtin_block_dim)\s*[(<]", re.M)
+_BLOCKS = re.compile(
+    r"^(?!#).*\b(?:adj_)?(?:tile(?!_shared_storage|_alloc_shared)\w*|untile|builtin_block_dim)\s*[(<]", re.M
+)
 """Calls in generated code that need all threads of a block at once."""
 _DEVICE_CODE = re.compile(r"\b(?:__CUDA_ARCH__|__CUDACC__|threadIdx|blockIdx|__syncthreads)\b")
 _BY_VALUE = re.compile(r"\blaunch_bounds_t\S* dim,")
