@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Iterator
 
@@ -170,6 +171,41 @@ def reaches_launch(index: ProjectIndex, file: FileIndex) -> bool:
                 seen.add(target)
                 pending.append(target)
     return False
+
+
+def starts(index: ProjectIndex, file: FileIndex) -> bool:
+    """Whether the file is where a program begins: it has a main guard or runs something, and nobody imports it."""
+    if os.path.basename(file.path) in ("__init__.py", "setup.py", "conftest.py"):
+        return False
+    if any(file.path in index.imported_files(other) for other in index.project.files):
+        return False
+    guarded = any(is_main_guard(statement) for statement in file.tree.body)
+    runs = any(
+        isinstance(statement, (ast.For, ast.While, ast.With))
+        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call))
+        for statement in file.tree.body
+    )
+    return guarded or runs
+
+
+def above_kernels(index: ProjectIndex, file: FileIndex) -> tuple[ast.stmt, str] | str:
+    """The first statement that may make a kernel, and Warp's name above it; or why there is no such place."""
+    name: str | None = None
+    for statement in file.tree.body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            continue
+        plain = isinstance(statement, (ast.Import, ast.ImportFrom)) and not index.imported_paths(file, statement)
+        if not plain:
+            if name is None:
+                return f"Warp is imported only below line {statement.lineno}, which may make kernels"
+            if not stands_alone(file, statement):
+                return f"line {statement.lineno} holds several statements"
+            return statement, name
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                if alias.name == "warp":
+                    name = alias.asname or "warp"
+    return "the file does nothing but import"
 
 
 def joined(words: Iterable[object]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Iterable
 
@@ -13,7 +12,7 @@ from warpfix.index.build import ProjectIndex
 from warpfix.index.model import Construct, FileIndex, Role
 from warpfix.index.scopes import is_main_guard
 from warpfix.rules import Context, Rule, locate
-from warpfix.rules._places import measures, reaches_launch, stands_alone
+from warpfix.rules._places import above_kernels, measures, reaches_launch, starts
 
 # Anything that may have to do with derivatives, or that settles the question for itself. Better silent than wrong.
 _DIFFERENTIATES = re.compile(
@@ -37,7 +36,7 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
         quiet = context.cache["differentiates"] = any(
             _DIFFERENTIATES.search(other.text) or _PACKAGES.search(other.text) for other in index.files.values()
         )
-    if quiet or not _starts(index, file) or not reaches_launch(index, file):
+    if quiet or not starts(index, file) or not reaches_launch(index, file):
         return
     reached = _reached(index, file)
     kernels = [
@@ -48,7 +47,7 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
     ]
     if _weight(kernels) < _WORTH_IT:
         return
-    place = _place(index, file)
+    place = above_kernels(index, file)
     fix, declined = None, None
     if isinstance(place, str):
         declined = place
@@ -118,21 +117,6 @@ def _weight(kernels: Iterable[tuple[FileIndex, Construct]]) -> int:
     return count
 
 
-def _starts(index: ProjectIndex, file: FileIndex) -> bool:
-    """Whether the file is where a program begins: it has a main guard or runs something, and nobody imports it."""
-    if os.path.basename(file.path) in ("__init__.py", "setup.py", "conftest.py"):
-        return False
-    if any(file.path in index.imported_files(other) for other in index.project.files):
-        return False
-    guarded = any(is_main_guard(statement) for statement in file.tree.body)
-    runs = any(
-        isinstance(statement, (ast.For, ast.While, ast.With))
-        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call))
-        for statement in file.tree.body
-    )
-    return guarded or runs
-
-
 def _reached(index: ProjectIndex, file: FileIndex) -> list[FileIndex]:
     pending, seen = [file.path], {file.path}
     found: list[FileIndex] = []
@@ -146,26 +130,6 @@ def _reached(index: ProjectIndex, file: FileIndex) -> list[FileIndex]:
                 seen.add(target)
                 pending.append(target)
     return found
-
-
-def _place(index: ProjectIndex, file: FileIndex) -> tuple[ast.stmt, str] | str:
-    """The first statement that may make a kernel, and Warp's name above it; or why there is no such place."""
-    name: str | None = None
-    for statement in file.tree.body:
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            continue
-        plain = isinstance(statement, (ast.Import, ast.ImportFrom)) and not index.imported_paths(file, statement)
-        if not plain:
-            if name is None:
-                return f"Warp is imported only below line {statement.lineno}, which may make kernels"
-            if not stands_alone(file, statement):
-                return f"line {statement.lineno} holds several statements"
-            return statement, name
-        if isinstance(statement, ast.Import):
-            for alias in statement.names:
-                if alias.name == "warp":
-                    name = alias.asname or "warp"
-    return "the file does nothing but import"
 
 
 RULE = Rule(

@@ -70,8 +70,8 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
             kind = "block_dim"
             loaded = joined(sorted({load.block_dim for load in preloaded.loads}))
             message = (
-                f"the modules are preloaded for block_dim {loaded}, and the measured run launched them only with {dim}: "
-                "what is preloaded is never used, and each module is built twice"
+                f"the modules are preloaded for block_dim {loaded}, and the measured run launched them only with "
+                f"{dim}: what is preloaded is never used, and each module is built twice"
             )
             advice = f"preload with block_dim={dim}"
             if lowest(context.config) < _BLOCK_DIM_SINCE:
