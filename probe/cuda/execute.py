@@ -92,7 +92,7 @@ class Execution:
 
     def wp_cuda_configure_kernel_shared_memory(self, kernel, size):
         # type: (Any, int) -> bool
-        return number(size) <= self.driver.facts.wp_cuda_get_max_shared_memory(None)
+        return number(size) <= int(self.driver.facts.wp_cuda_get_max_shared_memory(None))
 
     def wp_cuda_get_kernel_static_shared_memory(self, context, kernel):
         # type: (Any, Any) -> int
