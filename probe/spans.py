@@ -72,14 +72,14 @@ class Imports:
         # type: () -> None
         """See no more imports."""
         if self in sys.meta_path:
-            sys.meta_path.remove(self)  # type: ignore[arg-type]
+            sys.meta_path.remove(self)
 
 
 def watch_imports(probe):
     # type: (Any) -> Imports
     """See the imports of this process from now on."""
     imports = Imports(probe)
-    sys.meta_path.insert(0, imports)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, imports)
     return imports
 
 

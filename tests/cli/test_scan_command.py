@@ -45,7 +45,10 @@ def test_nothing_found(run_cli: RunCli, clean: Path) -> None:
 
 def test_no_warp_at_all(run_cli: RunCli, tmp_path: Path) -> None:
     done = run_cli("scan", write_files(tmp_path, {"a.py": "x = 1\n"}))
-    assert (done.returncode, done.stdout) == (0, "no file that uses Warp among 1 Python file\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "nothing to look at: the one file that was read does not import Warp, or is no Python\n",
+    )
 
 
 def test_text(run_cli: RunCli, late: Path) -> None:
@@ -171,6 +174,6 @@ def test_rules_and_explain(run_cli: RunCli) -> None:
     listed = run_cli("rules").stdout.splitlines()
     assert any(line.startswith("WF202  late-module-options") for line in listed)
     catalogue = json.loads(run_cli("rules", "--format", "json").stdout)
-    assert [rule["code"] for rule in catalogue] == [line.split()[0] for line in listed]
+    assert [rule["code"] for rule in catalogue] == [line.split()[0] for line in listed if line.startswith("WF")]
     text = run_cli("explain", "late-config").stdout
     assert all(word in text for word in ("Bad:", "Good:", "Limits:", "Fix:", "ignore[WF201]"))

@@ -43,7 +43,7 @@ def project(tmp_path: Path) -> Path:
             "did not end within 0.5 s",
             id="does not end",
         ),
-        pytest.param(["--target", "sm_90", "--", "x"], "--target sm_90 is not supported yet", id="target"),
+        pytest.param(["--target", "gpu", "--", "x"], "--target gpu: name native", id="target"),
         pytest.param(["--command", "'", "--", "x"], "can't read --command", id="quotes"),
     ],
 )

@@ -23,7 +23,7 @@ TOTALS = {
     "rebuilds": "builds of a module that was built before",
     "warm_builds": "builds in a warm run",
     "identities": "identities",
-    "kernels": "kernel entries",
+    "kernels": "forward and backward kernels",
     "generated_bytes": "bytes of generated source",
 }
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "undo": "Restore what the last apply wrote.",
     "budget": "Keep what a command builds from growing: a gate for CI.",
     "demo": "Take a bundled sample through the whole loop.",
+    "completion": "Print what completes commands and options in a shell.",
     "rules": "List the rules.",
     "explain": "Say one rule's why, bad, good and limits.",
 }
@@ -76,7 +77,10 @@ def main(args: list[str] | None = None) -> Any:
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.show()
+        if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            error.show()
+        else:
+            print(f"warpfix: {_in_a_line(error)}", file=sys.stderr)
         sys.exit(EXIT_ERROR)
     except (KeyboardInterrupt, click.Abort):
         print("warpfix: interrupted", file=sys.stderr)
@@ -92,6 +96,16 @@ def main(args: list[str] | None = None) -> Any:
         print(f"warpfix: internal error: {what} (WARPFIX_DEBUG=1 shows where)", file=sys.stderr)
         sys.exit(EXIT_ERROR)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _in_a_line(error: click.ClickException) -> str:
+    """A wrong call in one line: what is wrong, and where to read what would be right."""
+    text = " ".join(error.format_message().split())
+    text = text[:1].lower() + text[1:]
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return text
+    return f"{text.rstrip('.')} (`{context.command_path} --help` says how it is called)"
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:

@@ -83,8 +83,13 @@ def command(
     in [tool.warpfix] are run.
 
     \b
-    Exit status: 0 done, or nothing to do; 1 with --dry-run: it would change something; with --verify: no good verdict;
-    2 the call is wrong, the command fails as it stands, or a file could not be read.
+    warpfix apply --dry-run
+    warpfix apply src
+    warpfix apply --verify -- python -m app
+    warpfix apply --verify --select WF701 --html change.html -- python -m app
+
+    Exit status 0: done, or nothing to do. 1: with --dry-run, it would change something; with --verify, no good verdict.
+    2: the call is wrong, the command fails as it stands, or a file could not be read.
     """
     scan = _Scan(paths or (".",), _names(select), _names(ignore), include_tests, keep_keys, warp_min, unsafe_fixes)
     run = context.meta["warpfix.command"]

@@ -52,7 +52,7 @@ def write(name: str | None, samples: int, file: Path, command: tuple[str, ...], 
 
     \b
     warpfix budget write -- python -m app
-    warpfix budget write --name tests --target sm_90 -- pytest tests/test_solver.py
+    warpfix budget write --name tests --target sm_90 -- pytest tests
     warpfix budget write
     """
     from warpfix.budget.counts import counts

@@ -11,7 +11,13 @@ import click
 @click.command()
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def rules(form: str) -> int:
-    """List the rules: code, name, what each finds."""
+    """List the rules: code, name, what each finds.
+
+    \b
+    warpfix rules
+    warpfix explain WF101
+    warpfix rules --format json
+    """
     from warpfix.rules import all_rules
 
     found = all_rules()
@@ -21,14 +27,22 @@ def rules(form: str) -> int:
         return 0
     width = max(len(rule.slug) for rule in found)
     for rule in found:
-        click.echo(f"{rule.code}  {rule.slug:<{width}}  {rule.summary}")
+        first = f"{rule.code}  {rule.slug:<{width}}  "
+        click.echo(textwrap.fill(rule.summary, 80, initial_indent=first, subsequent_indent=" " * len(first)))
     return 0
 
 
 @click.command()
 @click.argument("rule")
 def explain(rule: str) -> int:
-    """Say why a rule is there, with a bad and a good example, what it does not see, and how safe its fix is."""
+    """Say why a rule is there, with a bad and a good example, what it does not see, and how safe its fix is.
+
+    RULE is a code or a name.
+
+    \b
+    warpfix explain WF202
+    warpfix explain late-module-options
+    """
     from warpfix.rules import find_rule
 
     found = find_rule(rule)
@@ -43,4 +57,4 @@ def explain(rule: str) -> int:
 
 
 def _paragraph(text: str) -> str:
-    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(text, 80, break_long_words=False, break_on_hyphens=False)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from warpfix.cli.progress import progress
 from warpfix.errors import WarpfixError
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def run_settings(values: dict[str, Any]) -> RunSettings:
     values["target"] = parse_target(values["target"])
     stops = ("stop_after_launches", "stop_after_seconds", "stop_when_idle")
     names = ("target", "timeout", *stops, "prepare", "cleanup", "expect_status", "show_output", "check_data")
-    return RunSettings(**{name: values.pop(name) for name in names}, stdin=piped_stdin())
+    return RunSettings(**{name: values.pop(name) for name in names}, stdin=piped_stdin(), watch=progress().watch)
 
 
 def verify_settings(values: dict[str, Any], command: Sequence[str]) -> VerifyOptions:
@@ -122,6 +123,10 @@ def verify_settings(values: dict[str, Any], command: Sequence[str]) -> VerifyOpt
         raise WarpfixError("no command to run: put it after --, as in: -- python -m app")
     targets = tuple(dict.fromkeys(parse_target(text) for text in values.pop("targets")))
     values["target"] = targets[0]
+    for argv in commands:
+        # Said before any run is announced.
+        if shutil.which(argv[0]) is None:
+            raise WarpfixError(f"can't start {argv[0]}: there is no such command here")
     return VerifyOptions(
         commands=tuple(commands),
         targets=targets,
@@ -157,15 +162,3 @@ def piped_stdin() -> bytes | None:
         return sys.stdin.buffer.read() if ready else None
     except (OSError, ValueError):
         return None
-
-
-def progress() -> Callable[[str], None]:
-    """A function that prints progress on stderr, on a terminal only, and only once it takes more than a second."""
-    start = time.monotonic()
-    terminal = sys.stderr.isatty()
-
-    def say(line: str) -> None:
-        if terminal and (time.monotonic() - start > 1.0 or "1 of" in line):
-            print(f"warpfix: {line}", file=sys.stderr)
-
-    return say

@@ -44,7 +44,12 @@ def command(
     """Find what makes a Warp program compile too much, from its source. PATH is a file or folder, `.` by default.
 
     \b
-    Exit status: 0 nothing found, 1 findings, 2 a file could not be read or the call is wrong.
+    warpfix scan
+    warpfix scan src --select WF1,WF2
+    warpfix scan --profile before.json
+    warpfix scan --format sarif -o warpfix.sarif --exit-zero
+
+    Exit status 0: nothing found. 1: findings. 2: a file could not be read, or the call is wrong.
     """
     from warpfix.output.scan_result import shown_path
     from warpfix.scanning import read_profile, scan_paths

@@ -16,7 +16,9 @@ def command(path: str) -> int:
     again.
 
     \b
-    Exit status: 0 done, or nothing to undo; 2 a file has changed since, or can't be written.
+    warpfix undo
+
+    Exit status 0: done, or nothing to undo. 2: a file has changed since, or can't be written.
     """
     import os
 

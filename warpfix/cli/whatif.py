@@ -35,14 +35,14 @@ def command(
 
     \b
     Levers:
-      enable_backward=off[:MODULE,...]   no adjoint code, in all modules or in these
-      max_unroll=N                       loops of more turns stay loops
-      use_precompiled_headers=off        no precompiled header
-      optimization_level=N               0 to 3, of the native compiler
-      enable_mathdx_gemm=off             likewise _solver, _fft: no device-code link
-      preload[=THREADS]                  what is loaded, in parallel, before the first launch
-      persisted-cache                    a kernel cache that is kept
-      module-cost                        what one more module costs here
+      enable_backward=off[:MODULE,...] no adjoint code, in all or these
+      max_unroll=N                     loops of more turns stay loops
+      use_precompiled_headers=off      no precompiled header
+      optimization_level=N             0 to 3, of the native compiler
+      enable_mathdx_gemm=off           likewise _solver, _fft: no device-code link
+      preload[=THREADS]                what is loaded in parallel before the first launch
+      persisted-cache                  a kernel cache that is kept
+      module-cost                      what one more module costs here
 
     \b
     warpfix whatif -- python -m app

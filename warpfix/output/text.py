@@ -67,6 +67,9 @@ def cost_in_words(finding: Finding) -> str:
     return f"cost in the measured command: {builds}, {cost.milliseconds:.0f} ms of module time"
 
 
+_NO_WARP = "nothing to look at: the one file that was read does not import Warp, or is no Python"
+
+
 def _summary(result: ScanResult) -> Iterator[str]:
     number = len(result.findings)
     files = len({finding.path for finding in result.findings})
@@ -80,7 +83,7 @@ def _summary(result: ScanResult) -> Iterator[str]:
     elif scanned:
         yield f"nothing found in {_count(scanned, 'file')} that {'use' if scanned != 1 else 'uses'} Warp"
     else:
-        yield f"no file that uses Warp among {_count(seen, 'Python file')}"
+        yield f"nothing to look at: none of {_count(seen, 'file')} imports Warp" if seen != 1 else _NO_WARP
     left_out = sum(project.left_out for project in result.projects)
     if left_out:
         yield f"{_count(left_out, 'test or vendored file')} left out (--include-tests takes tests in)"
