@@ -91,6 +91,11 @@ def command(name: str, list_samples: bool, keep: Path | None, show_diff: bool, s
 
     NAME is one that --list prints; particle_stages by default. Needs Warp in this environment (the extra `warp`), no
     GPU. The copy is removed at the end, unless --keep names a folder for it.
+
+    \b
+    warpfix demo
+    warpfix demo --list
+    warpfix demo late_config --select WF201 --diff
     """
     if list_samples:
         width = max(map(len, SAMPLES))

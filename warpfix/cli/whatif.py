@@ -40,7 +40,7 @@ def command(
       use_precompiled_headers=off      no precompiled header
       optimization_level=N             0 to 3, of the native compiler
       enable_mathdx_gemm=off           likewise _solver, _fft: no device-code link
-      preload[=THREADS]                what is loaded in parallel before the first launch
+      preload[=THREADS]                what is loaded, in parallel and up front
       persisted-cache                  a kernel cache that is kept
       module-cost                      what one more module costs here
 

@@ -555,7 +555,8 @@ class _Comparison:
         old = [program_output(run) for run in self.before]
         new = [program_output(run) for run in self.after]
         if any(text is None for text in [*old, *new]):
-            return Check("program", Outcome.MISSING, "exit status equal; what the program printed is not in saved reports")
+            message = "exit status equal; what the program printed is not in saved reports"
+            return Check("program", Outcome.MISSING, message)
         if any(run.stopped_by for run in [*self.before, *self.after]):
             return Check(
                 "program", Outcome.MISSING, "the program was stopped on both sides: its stdout is not compared"
