@@ -121,6 +121,12 @@ REPORTED = [
         id="in main(), and warp is imported below the kernels",
     ),
     pytest.param(
+        f"import warp as wp\nimport click\nimport flow\n@click.command()\ndef main():\n    {SET}\n"
+        "if __name__ == '__main__':\n    main()\n",
+        "is decorated",
+        id="in a main() that is decorated",
+    ),
+    pytest.param(
         "import warp as wp\nfrom flow import ON\nfrom warp import config as c\nc.lineinfo = ON\n" + MAIN,
         "which it uses, is bound only further down",
         id="a name for both",

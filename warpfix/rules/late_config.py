@@ -418,7 +418,9 @@ def _stays(
     if not whole:
         return "it is not a plain assignment"
     for node in item.enclosing:
-        if not (is_main_guard(node) or (isinstance(node, ast.FunctionDef) and not node.decorator_list)):
+        if isinstance(node, ast.FunctionDef) and node.decorator_list:
+            return f"`{node.name}` is decorated, and when it is called is not in the source"
+        if not (is_main_guard(node) or isinstance(node, ast.FunctionDef)):
             return "it stands under a condition, and what that depends on is not known at the imports"
     function = next((node for node in item.enclosing if isinstance(node, ast.FunctionDef)), None)
     if function is None:
