@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from warpfix.codemods.trees import parent_table
+
 if TYPE_CHECKING:
     import libcst as cst
     from libcst.metadata import CodeRange
@@ -140,7 +142,7 @@ class Source:
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """Child to parent, for every node of ``tree``."""
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        return parent_table(self.tree)
 
     @cached_property
     def _cst(self) -> tuple[cst.Module, dict[tuple[int, str], cst.CSTNode], Mapping[cst.CSTNode, CodeRange]]:

@@ -6,6 +6,7 @@ import ast
 import re
 
 from warpfix.codemods import Declined
+from warpfix.codemods.trees import tree_nodes
 from warpfix.hoisting.follow import is_plain_native
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Item, Unproved
@@ -63,7 +64,7 @@ def check_place(ground: Ground, item: Item) -> None:
             if _looks_at_source(ground, scope):
                 raise Declined(f"`{scope.name}` uses `inspect` or `linecache`, so its code looks at its own text")
     if any(isinstance(outer, ast.ClassDef) for outer in chain):
-        for inner in ast.walk(node):
+        for inner in tree_nodes(node):
             name = getattr(inner, "id", None) or getattr(inner, "attr", None) or getattr(inner, "arg", None)
             if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
                 raise Declined(f"it uses the private name `{name}` of a class")
@@ -157,7 +158,7 @@ def check_definition(ground: Ground, item: Item) -> None:
         _check_static(ground, call)
     if isinstance(node, ast.ClassDef) and (node.bases or node.keywords):
         raise Declined(f"{what} is a struct with base classes")
-    for inner in ast.walk(node):
+    for inner in tree_nodes(node):
         if isinstance(inner, ast.Call):
             check_call(ground, inner)
 
@@ -170,28 +171,45 @@ def check_call(ground: Ground, call: ast.Call) -> None:
             raise Declined(f"it calls native code (`{ast.unparse(call.func)}`), which may not build on every device")
 
 
-def _native(ground: Ground, canonical: str, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether a project function is native code, or calls it."""
-    definition = ground.index.definition(canonical)
-    if definition is None or canonical in seen or len(seen) > 12:
-        return False
+def _native(ground: Ground, canonical: str) -> bool:
+    """Whether a project function is native code, or calls such a one, however indirectly."""
+    known = ground.hoister.native
+    if canonical not in known:
+        seen = {canonical}
+        pending = [canonical]
+        found = False
+        while pending and not found:
+            found, called = _native_or_calls(ground, pending.pop())
+            found = found or any(known.get(other) for other in called)
+            pending += [other for other in called if other not in seen and other not in known]
+            seen.update(called)
+        # Where nothing native was reached, that holds of all that was.
+        known.update({canonical: True} if found else dict.fromkeys(seen, False))
+    return known[canonical]
+
+
+def _native_or_calls(ground: Ground, canonical: str) -> tuple[bool, tuple[str, ...]]:
+    """Whether a function is native code itself; else the canonical names of what it calls."""
+    index = ground.index
+    definition = index.definition(canonical)
+    if definition is None:
+        return False, ()
     for decorator in definition.node.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if ground.index.resolve(definition.file, target, definition.enclosing) == "warp.func_native":
-            here = Ground(ground.hoister, definition.file)
-            return not is_plain_native(here, definition.node)
+        if index.resolve(definition.file, target, definition.enclosing) == "warp.func_native":
+            return not is_plain_native(Ground(ground.hoister, definition.file), definition.node), ()
     inside = (*definition.enclosing, definition.node)
-    for node in ast.walk(definition.node):
-        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
-            called = ground.index.resolve(definition.file, node.func, inside)
-            if called is not None and _native(ground, called, seen | {canonical}):
-                return True
-    return False
+    called = (
+        index.resolve(definition.file, node.func, inside)
+        for node in tree_nodes(definition.node)
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute))
+    )
+    return False, tuple(dict.fromkeys(name for name in called if name is not None))
 
 
 def _check_static(ground: Ground, static: ast.Call) -> None:
     """Warp evaluates ``wp.static`` when the kernel is made: after hoisting, at import."""
-    for inner in [node for argument in static.args for node in ast.walk(argument)]:
+    for inner in [node for argument in static.args for node in tree_nodes(argument)]:
         if isinstance(inner, ast.Call):
             called = ground.facts.resolve(inner.func) if isinstance(inner.func, (ast.Name, ast.Attribute)) else None
             if called is None or not called.startswith(("warp.", "builtins.", "math.")):

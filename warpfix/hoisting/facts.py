@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from warpfix.codemods import Source
+from warpfix.codemods.trees import tree_nodes
 from warpfix.index.build import ProjectIndex
 from warpfix.index.captures import (
     Scopes,
@@ -117,7 +118,7 @@ class FileFacts:
         """Whether anything in the file reads ``.key`` of something."""
         return any(
             isinstance(node, ast.Attribute) and node.attr == "key" and isinstance(node.ctx, ast.Load)
-            for node in ast.walk(self.file.tree)
+            for node in tree_nodes(self.file.tree)
         )
 
     @cached_property
@@ -128,7 +129,7 @@ class FileFacts:
         return frozenset(
             node.value
             for binding in self.file.bindings["__all__"]
-            for node in ast.walk(binding)
+            for node in tree_nodes(binding)
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
         )
 
@@ -182,7 +183,7 @@ class FileFacts:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             if not all(isinstance(target, ast.Name) for target in targets):
                 return False
-            calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+            calls = [node for node in tree_nodes(statement) if isinstance(node, ast.Call)]
             return all((self.resolve(call.func) or "").startswith(("warp.", "builtins.")) for call in calls)
         return isinstance(statement, ast.Pass) or (
             isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from warpfix.codemods.trees import tree_nodes
 from warpfix.hoisting.model import Item
 from warpfix.index.captures import Scope
 from warpfix.index.model import FileIndex
@@ -54,7 +55,7 @@ class Ground:
         """Calls of ``wp.static``, which Warp evaluates when the kernel is made."""
         return [
             inner
-            for inner in ast.walk(node)
+            for inner in tree_nodes(node)
             if isinstance(inner, ast.Call)
             and isinstance(inner.func, (ast.Name, ast.Attribute))
             and self.facts.resolve(inner.func) == "warp.static"

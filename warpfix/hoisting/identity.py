@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 
 from warpfix.codemods import Declined
+from warpfix.codemods.trees import tree_nodes
 from warpfix.hoisting.facts import FileFacts
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Item
@@ -83,7 +84,7 @@ def _aliases(facts: FileFacts, node: ast.AST) -> Iterator[tuple[FileFacts, ast.A
     scope = facts.scopes.by_node[around[-1]] if around else facts.scopes.module
     targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
     for target in targets:
-        for name in ast.walk(target):
+        for name in tree_nodes(target):
             if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
                 bound = facts.scopes.lookup(name.id, scope)
                 for occurrence in facts.scopes.references(bound, name.id):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from warpfix.codemods import Declined
 from warpfix.codemods.isolate import Isolate
+from warpfix.codemods.trees import tree_nodes
 from warpfix.hoisting.facts import functions_around
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Item
@@ -133,7 +134,7 @@ def _check_captured(ground: Ground, item: Item, occurrence: Occurrence, bound: S
 
 
 def _holds(outer: ast.AST, node: ast.AST) -> bool:
-    return any(inner is node for inner in ast.walk(outer))
+    return any(inner is node for inner in tree_nodes(outer))
 
 
 def _launched_at_once(ground: Ground, item: Item, loop: ast.AST) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from warpfix.codemods import Declined
 from warpfix.codemods._arguments import ModuleArgument, set_module
+from warpfix.codemods.trees import tree_nodes
 from warpfix.hoisting.definitions import check_call, check_options, literal_module
 from warpfix.hoisting.dims import fits_own_module, suffix
 from warpfix.hoisting.facts import functions_around
@@ -58,7 +59,7 @@ def module_scope_problem(hoister: Hoister, file: FileIndex, construct: Construct
         raise Declined(f"{what} has other decorators as well")
     if file.path in hoister.interface_files:
         raise Declined("the project builds this module ahead of time, so that the kernel's key is an interface")
-    for call in [node for node in ast.walk(construct.node) if isinstance(node, ast.Call)]:
+    for call in [node for node in tree_nodes(construct.node) if isinstance(node, ast.Call)]:
         check_call(ground, call)
     scope = ground.scope_of(construct.node)
     if len(scope.bindings.get(construct.name, ())) != 1:

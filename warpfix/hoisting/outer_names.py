@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
+from warpfix.codemods.trees import tree_nodes
 from warpfix.hoisting.facts import FileFacts
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Item, Unproved
@@ -36,7 +37,7 @@ def check_globals(ground: Ground, item: Item) -> None:
 def early_nodes(ground: Ground, item: Item) -> set[ast.AST]:
     """The nodes of a definition that are evaluated when it is made, not when its kernel is built."""
     if isinstance(item.node, (ast.Assign, ast.AnnAssign)):
-        return set(ast.walk(item.node))
+        return set(tree_nodes(item.node))
     return definition_time(item.node, ground.static_calls(item.node))
 
 
@@ -221,7 +222,7 @@ def written_from_outside(ground: Ground, name: str) -> bool:
         other = ground.index.file(path)
         if other is None or not pattern.search(other.text):
             continue
-        for node in ast.walk(other.tree):
+        for node in tree_nodes(other.tree):
             target = node if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else None
             if target is not None and target.attr == name:
                 facts = ground.hoister.facts(other)

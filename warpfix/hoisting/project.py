@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from warpfix.codemods.trees import tree_nodes
 from warpfix.config import Config
 from warpfix.hoisting.dims import LaunchDims
 from warpfix.hoisting.facts import FileFacts, functions_around
@@ -61,6 +62,8 @@ class Hoister:
         self._at_import: dict[tuple[str, int], bool] = {}
         self._contents: dict[str, bool] = {}
         self._expecting: dict[ast.AST, bool] = {}
+        self.native: dict[str, bool] = {}
+        """Canonical name of a function to whether it is native code or reaches some; filled where it is asked."""
         self.unique_kernels: dict[str, list[UniqueKernel]] = {}
         self.lone_kernels: dict[str, list[UniqueKernel]] = {}
 
@@ -252,7 +255,7 @@ class Hoister:
                 )
                 or (isinstance(node, ast.Call) and _FAILS.search(last_part(node.func)) is not None)
                 or (isinstance(node, ast.Try) and node.handlers and any(map(_launches, node.body)))
-                for node in ast.walk(function)
+                for node in tree_nodes(function)
             )
         return known
 
@@ -268,21 +271,18 @@ class Hoister:
     @cached_property
     def _import_time_names(self) -> set[str]:
         """Last names of functions that are called at import, directly or by a function of such a name."""
-        names = {
-            name
-            for name, calls in self.calls_by_name.items()
-            if any(not functions_around(call.enclosing) for _, call in calls)
-        }
+        names: set[str] = set()
+        called_in: dict[str, set[str]] = {}
+        for name, calls in self.calls_by_name.items():
+            for _, call in calls:
+                around = functions_around(call.enclosing)
+                if not around:
+                    names.add(name)
+                elif len(around) == 1:
+                    called_in.setdefault(getattr(around[0], "name", ""), set()).add(name)
         names |= {last_part(call.node.args[0]) for _, call in self._maps_at_import if call.node.args}
         for _ in range(4):
-            names |= {
-                name
-                for name, calls in self.calls_by_name.items()
-                if any(
-                    len(around := functions_around(call.enclosing)) == 1 and getattr(around[0], "name", "") in names
-                    for _, call in calls
-                )
-            }
+            names |= {name for caller in names for name in called_in.get(caller, ())}
         return names
 
     @cached_property
@@ -367,11 +367,13 @@ def _comes_before(launch: ast.Call, call: CallNode) -> bool:
 
 
 def contains_node(root: ast.AST, node: ast.AST) -> bool:
-    return any(inner is node for inner in ast.walk(root))
+    return any(inner is node for inner in tree_nodes(root))
 
 
 def _launches(statement: ast.stmt) -> bool:
-    return any(isinstance(node, ast.Call) and last_part(node.func).startswith("launch") for node in ast.walk(statement))
+    return any(
+        isinstance(node, ast.Call) and last_part(node.func).startswith("launch") for node in tree_nodes(statement)
+    )
 
 
 def last_part(expr: ast.expr) -> str:

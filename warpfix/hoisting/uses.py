@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from warpfix.codemods import Declined
+from warpfix.codemods.trees import tree_nodes
 from warpfix.hoisting.follow import is_plain_native, registered_for
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.identity import check_told_apart
@@ -80,7 +81,7 @@ def check_use(ground: Ground, item: Item, occurrence: Occurrence, is_kernel: boo
     chain = ground.facts.chain(node)
     for outer in chain:
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and node in {
-            inner for decorator in outer.decorator_list for inner in ast.walk(decorator)
+            inner for decorator in outer.decorator_list for inner in tree_nodes(decorator)
         }:
             if not is_kernel and (outer in registered_for(ground, item) or is_plain_native(ground, outer)):
                 return False  # moves along, or reads the same at module scope
@@ -192,7 +193,7 @@ def _identity_read(function: ast.AST) -> str | None:
     return next(
         (
             node.attr
-            for node in ast.walk(function)
+            for node in tree_nodes(function)
             if isinstance(node, ast.Attribute) and node.attr in _IDENTITY and isinstance(node.ctx, ast.Load)
         ),
         None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from warpfix.codemods.trees import tree_nodes
 from warpfix.hoisting.facts import FileFacts
 from warpfix.hoisting.ground import Ground
 from warpfix.index.captures import Scope
@@ -114,7 +115,7 @@ def _constant_of_module(ground: Ground, name: str) -> bool:
         return False
     plain = all(
         isinstance(binding, (ast.Import, ast.ImportFrom))
-        for inner in ast.walk(value)
+        for inner in tree_nodes(value)
         if isinstance(inner, ast.Name)
         for binding in ground.file.bindings.get(inner.id, ())
     )

@@ -8,11 +8,12 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from warpfix.codemods.trees import tree_nodes
 from warpfix.config import Config
 from warpfix.index import names
 from warpfix.index.model import Construct, FileIndex, OptionSet, Problem, Role
@@ -126,6 +127,8 @@ class ProjectIndex:
         """Dotted module name to path; a file may have several names."""
         self.problems: list[Problem] = list(project.problems)
         self.kernel_calls: list[KernelCall] = []
+        self.config_names: set[str] = {"config"}
+        """Last names under which some file may reach ``warp.config``: most writes to attributes fail this look."""
         self._paths = frozenset(project.files)
         self._prefixes: dict[str, str] = {}
         self._roots: dict[str, str] = {}
@@ -756,6 +759,7 @@ def _fill(index: ProjectIndex) -> None:
             sources[path] = source
     if not about_warp:
         return
+    index.config_names |= _other_names(b"config", sources.values())
     _name_modules(index, lines)
     index._imported = {path: _resolve_lines(index, path, found) for path, found in lines.items()}
     # A file without an import of Warp may get it from the project: by a star, or a name that is exported again.
@@ -793,6 +797,24 @@ def _fill(index: ProjectIndex) -> None:
         except RecursionError:
             index.problems.append(Problem(file.path, None, "not analysed: nested too deeply"))
             del index.files[file.path]
+
+
+def _other_names(name: bytes, sources: Collection[bytes]) -> set[str]:
+    """What is imported or assigned as something called ``name`` anywhere, however often it is handed on."""
+    found: set[bytes] = set()
+    wanted = {name}
+    while wanted:
+        words = b"|".join(re.escape(word) for word in sorted(wanted))
+        renamed = re.compile(rb"\b(?:%b)[ \t]+as[ \t]+(\w+)" % words)
+        assigned = re.compile(rb"(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)*(?:%b)[ \t]*(?:[#;,)\r\n]|$)" % words)
+        found |= wanted
+        new: set[bytes] = set()
+        for source in sources:
+            if any(word in source for word in wanted):
+                new.update(renamed.findall(source))
+                new.update(assigned.findall(source))
+        wanted = new - found
+    return {word.decode("ascii", "replace") for word in found}
 
 
 def _decorated_by_import(source: bytes, imported: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
@@ -1016,7 +1038,7 @@ def _handler_bindings(tries: Iterable[ast.Try], name: str) -> frozenset[ast.AST]
                 caught = ast.dump(handler.type) if handler.type is not None else "ImportError"
                 if "ImportError" in caught or "ModuleNotFoundError" in caught or "Exception" in caught:
                     for statement in handler.body:
-                        found.update(ast.walk(statement))
+                        found.update(tree_nodes(statement))
     return frozenset(found)
 
 

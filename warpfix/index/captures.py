@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
+
+from warpfix.codemods.trees import FIELDS, LEAVES, children, tree_nodes
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 DefinitionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -53,7 +56,7 @@ class Scope:
         return self.kind in ("function", "lambda", "comprehension")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Occurrence:
     """One name in the source. ``scope`` is the one whose rules resolve it; ``node`` carries the position."""
 
@@ -182,7 +185,7 @@ def definition_time(node: DefinitionNode, static_call: Iterable[ast.Call] = ()) 
         roots += [*arguments.defaults, *(default for default in arguments.kw_defaults if default is not None)]
         roots += [arg.annotation for arg in all_arguments(arguments) if arg.annotation is not None]
         roots += [node.returns] if node.returns is not None else []
-    return {inner for root in roots for inner in ast.walk(root)}
+    return {inner for root in roots for inner in tree_nodes(root)}
 
 
 def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
@@ -228,13 +231,24 @@ class _Walker:
             self.visit(node, scope)
 
     def visit(self, node: ast.AST, scope: Scope) -> None:
-        method = getattr(self, "visit_" + type(node).__name__, None)
-        if method is not None:
-            method(node, scope)
-        elif isinstance(node, _COMPREHENSIONS):
-            self.comprehension(node, scope)
-        else:
-            self.visit_all(ast.iter_child_nodes(node), scope)
+        # Most nodes are nothing but what holds others: those are gone through here, without a call for each.
+        fields, leaves, methods = FIELDS, LEAVES, _METHODS
+        pending = [node]
+        while pending:
+            node = pending.pop()
+            kind = node.__class__
+            if kind in methods:
+                methods[kind](self, node, scope)
+                continue
+            below: list[ast.AST] = []
+            for name in fields[kind]:
+                value: Any = getattr(node, name, None)
+                if value.__class__ is list:
+                    below += [item for item in value if item.__class__ not in leaves]
+                elif value.__class__ not in leaves:
+                    below.append(value)
+            below.reverse()
+            pending += below
 
     def visit_Name(self, node: ast.Name, scope: Scope) -> None:
         if isinstance(node.ctx, ast.Load):
@@ -355,20 +369,20 @@ class _Walker:
     def annotation(self, node: ast.expr, scope: Scope) -> None:
         self.visit(node, scope)
         # A string, whole or inside (``wp.array(dtype="Vec")``), is evaluated by Warp in the same names.
-        for inner in ast.walk(node):
+        for inner in tree_nodes(node):
             if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
                 try:
                     parsed = ast.parse(inner.value.strip(), mode="eval")
                 except (SyntaxError, ValueError):
                     continue
-                for name in ast.walk(parsed):
+                for name in tree_nodes(parsed):
                     if isinstance(name, ast.Name):
                         self.occur(name.id, inner, scope, quoted=True)
 
     def type_parameters(self, node: ast.AST, scope: Scope) -> None:
         for parameter in getattr(node, "type_params", ()):
             self.bind_here(parameter.name, parameter, scope)
-            self.visit_all(ast.iter_child_nodes(parameter), scope)
+            self.visit_all(children(parameter), scope)
 
     def comprehension(self, node: ast.AST, scope: Scope) -> None:
         generators: list[ast.comprehension] = node.generators  # type: ignore[attr-defined]
@@ -385,12 +399,19 @@ class _Walker:
             self.visit(node.elt, inner)  # type: ignore[attr-defined]
 
 
+_METHODS: dict[type, Callable[[_Walker, Any, Scope], None]] = {
+    getattr(ast, name.removeprefix("visit_")): method
+    for name, method in vars(_Walker).items()
+    if name.startswith("visit_") and name != "visit_all"
+} | dict.fromkeys(_COMPREHENSIONS, _Walker.comprehension)
+
+
 def _own_statements(statement: ast.stmt) -> Iterator[ast.stmt]:
     """The statement and those nested in it that belong to the same scope."""
     yield statement
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return
-    for child in ast.iter_child_nodes(statement):
+    for child in children(statement):
         if isinstance(child, ast.stmt):
             yield from _own_statements(child)
         elif isinstance(child, (ast.ExceptHandler, ast.match_case)):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warpfix.codemods.trees import children, tree_nodes
 from warpfix.index import names
 from warpfix.index.model import Construct, FileIndex, Launch, ModuleChoice, OptionSet
 from warpfix.index.scopes import Function, assigned_value, parameters, qualname
@@ -92,7 +93,7 @@ def _is_generic(
     for parameter in parameters(node.args):
         if parameter.annotation is None:
             continue
-        for part in ast.walk(parameter.annotation):
+        for part in tree_nodes(parameter.annotation):
             if isinstance(part, ast.Name) and part.id in _GENERIC:
                 return True
             if isinstance(part, ast.Attribute) and part.attr in _GENERIC:
@@ -315,7 +316,7 @@ def _argument_for(node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, 
 
 def _renames(node: ast.AST) -> bool:
     """Whether a wrapper changes what decides the module or the key: ``f.__module__ = ...``, ``f.__name__ = ...``."""
-    for inner in ast.walk(node):
+    for inner in tree_nodes(node):
         if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and inner.attr.startswith("__"):
             return True
         if isinstance(inner, ast.Constant) and inner.value in ("__module__", "__name__", "__qualname__"):
@@ -461,7 +462,7 @@ def own_returns(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.Re
         if isinstance(statement, ast.Return):
             yield statement
         elif not isinstance(statement, (*Function, ast.ClassDef)):
-            pending.extend(child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.expr))
+            pending.extend(child for child in children(statement) if not isinstance(child, ast.expr))
 
 
 def _kernel_call(index: ProjectIndex, file: FileIndex, call: CallNode, options: ast.Call) -> None:
@@ -549,6 +550,11 @@ def dictionary(
 
 def _options_of(index: ProjectIndex, file: FileIndex, expr: ast.expr, enclosing: Enclosing) -> tuple[bool, str | None]:
     """Whether an expression is the options dict of a Warp module, and of which."""
+    if isinstance(expr, ast.Name):
+        if ".options" not in file.text:
+            return False, None  # a name is followed within its file only
+    elif not (isinstance(expr, ast.Attribute) and expr.attr == "options"):
+        return False, None
     value = value_of(index, file, expr, enclosing)
     if not (isinstance(value, ast.Attribute) and value.attr == "options"):
         return False, None
@@ -600,7 +606,9 @@ def option_write(index: ProjectIndex, file: FileIndex, write: Write) -> OptionSe
     value = write.value if write.value is not None else ast.Constant(value=...)
     dynamic = write.value is None
     if isinstance(target, ast.Attribute):
-        if index.resolve(file, target.value, write.enclosing) != names.CONFIG:
+        owner = target.value
+        last = owner.id if isinstance(owner, ast.Name) else owner.attr if isinstance(owner, ast.Attribute) else ""
+        if last not in index.config_names or index.resolve(file, target.value, write.enclosing) != names.CONFIG:
             return None
         return OptionSet("config", {target.attr: value}, write.statement, write.enclosing, None, dynamic)
     ours, module = _options_of(index, file, target.value, write.enclosing)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from warpfix.codemods.trees import children, tree_nodes
+
 Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Scope = (*Function, *Comprehension, ast.ClassDef)
@@ -120,7 +122,7 @@ def _compound(node: ast.AST, table: ScopeTable, pending: list[ast.AST]) -> None:
                 _targets(item.optional_vars, node, table.bindings)
     elif isinstance(node, ast.Match):
         for case in node.cases:
-            for pattern in ast.walk(case.pattern):
+            for pattern in tree_nodes(case.pattern):
                 name = getattr(pattern, "name", None) or getattr(pattern, "rest", None)
                 if isinstance(name, str):
                     table.bindings.setdefault(name, []).append(node)
@@ -193,13 +195,13 @@ def _walruses(expression: ast.expr, table: ScopeTable) -> None:
         elif isinstance(node, ast.Lambda):
             pending.extend(outer_expressions(node))
         elif not isinstance(node, _NO_WALRUS_INSIDE):
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(children(node))
 
 
 def is_main_guard(node: ast.AST) -> bool:
     """``if __name__ == "__main__":``, whatever else the test says."""
     return isinstance(node, ast.If) and any(
-        isinstance(inner, ast.Name) and inner.id == "__name__" for inner in ast.walk(node.test)
+        isinstance(inner, ast.Name) and inner.id == "__name__" for inner in tree_nodes(node.test)
     )
 
 

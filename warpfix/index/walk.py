@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from warpfix.codemods.trees import FIELDS, LEAVES, tree_nodes
 from warpfix.index.scopes import Comprehension, outer_expressions
 
 Enclosing = tuple[ast.AST, ...]
 
 
-@dataclass(frozen=True)
-class CallNode:
+class CallNode(NamedTuple):
     """A call with the statement and the nodes around it."""
 
     node: ast.Call
@@ -21,16 +20,14 @@ class CallNode:
     enclosing: Enclosing
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(NamedTuple):
     """A function or class definition with what is around it."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     enclosing: Enclosing
 
 
-@dataclass(frozen=True)
-class Write:
+class Write(NamedTuple):
     """An assignment whose target is an attribute or a subscript."""
 
     target: ast.Attribute | ast.Subscript
@@ -39,19 +36,9 @@ class Write:
     enclosing: Enclosing
 
 
-def _expression_fields() -> dict[type, tuple[str, ...]]:
-    skip = {"ctx", "op", "ops", "kind", "type_comment", "id", "attr", "arg", "value"}
-    fields: dict[type, tuple[str, ...]] = {}
-    for kind in vars(ast).values():
-        if isinstance(kind, type) and issubclass(kind, ast.AST):
-            names = tuple(name for name in getattr(kind, "_fields", ()) if name not in skip or name == "value")
-            fields[kind] = names
-    fields[ast.Name] = fields[ast.Constant] = ()
-    return fields
-
-
-_FIELDS = _expression_fields()
-_LEAVES = frozenset({ast.Name, ast.Constant, str, type(None)})
+# Nothing to find in a name or a literal, so they are not even looked at.
+_LEAVES = LEAVES | {ast.Name, ast.Constant}
+_COMPREHENSIONS = frozenset(Comprehension)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -171,7 +158,7 @@ class Walk:
                 self.writes.append(Write(target, node.value, node, enclosing))  # type: ignore[arg-type]
                 self._expression(target, node, enclosing)
             elif kind is not ast.Name:
-                for element in ast.walk(target):
+                for element in tree_nodes(target):
                     if isinstance(element, (ast.Attribute, ast.Subscript)) and isinstance(element.ctx, ast.Store):
                         self.writes.append(Write(element, None, node, enclosing))
                 self._expression(target, node, enclosing)
@@ -188,8 +175,7 @@ class Walk:
     def _expression(self, root: ast.AST, statement: ast.stmt, enclosing: Enclosing) -> None:
         pending: list[ast.AST] = [root]
         calls = self.calls
-        fields = _FIELDS
-        leaves = _LEAVES
+        fields, leaves, comprehensions = FIELDS, _LEAVES, _COMPREHENSIONS
         while pending:
             node = pending.pop()
             kind = node.__class__
@@ -211,7 +197,8 @@ class Walk:
                 pending.extend(outer_expressions(node))
                 self._expression(node.body, statement, (*enclosing, node))
                 continue
-            elif isinstance(node, Comprehension):
+            elif kind in comprehensions:
+                assert isinstance(node, Comprehension)
                 # The first iterable runs outside of the comprehension's scope, everything else inside.
                 self._expression(node.generators[0].iter, statement, enclosing)
                 inside = (*enclosing, node)
@@ -226,11 +213,18 @@ class Walk:
                 else:
                     self._expression(node.elt, statement, inside)
                 continue
+            elif kind is ast.Attribute:
+                node = node.value  # type: ignore[attr-defined]
+                while node.__class__ is ast.Attribute:
+                    node = node.value
+                if node.__class__ is not ast.Name:
+                    pending.append(node)
+                continue
             for field in fields[kind]:
-                value = getattr(node, field, None)
+                value: Any = getattr(node, field, None)
                 if value.__class__ is list:
                     for item in value:
                         if item.__class__ not in leaves:
                             pending.append(item)
-                elif value is not None and value.__class__ not in leaves and isinstance(value, ast.AST):
+                elif value.__class__ not in leaves:
                     pending.append(value)

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from warpfix.codemods.trees import children, tree_nodes
 from warpfix.index import names
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import call_argument, kernel_target, module_expression, own_module, value_of
@@ -307,10 +308,10 @@ def leaves(statement: ast.stmt) -> bool:
         if isinstance(node, (ast.For, ast.While, ast.AsyncFor)):
             # A break inside ends that loop only.
             pending.extend(
-                child for child in ast.walk(node) if isinstance(child, (ast.Return, ast.Yield, ast.YieldFrom))
+                child for child in tree_nodes(node) if isinstance(child, (ast.Return, ast.Yield, ast.YieldFrom))
             )
             continue
-        pending.extend(ast.iter_child_nodes(node))
+        pending.extend(children(node))
     return False
 
 
@@ -326,7 +327,7 @@ def binds(statements: Iterable[ast.stmt]) -> set[str]:
 
 def names_read(node: ast.AST) -> set[str]:
     """Names that a node mentions."""
-    return {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
+    return {item.id for item in tree_nodes(node) if isinstance(item, ast.Name)}
 
 
 def is_literal(node: ast.expr) -> bool:
@@ -351,7 +352,7 @@ def _plain(node: ast.FunctionDef) -> bool:
         name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
         if name not in ("staticmethod", "classmethod", "cache", "lru_cache"):
             return False
-    return not any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in ast.walk(node))
+    return not any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in tree_nodes(node))
 
 
 def _head(statement: ast.stmt) -> Iterator[ast.expr]:
@@ -381,7 +382,7 @@ def _sure_calls(expression: ast.AST) -> Iterator[ast.Call]:
     if isinstance(expression, ast.BoolOp):
         yield from _sure_calls(expression.values[0])
         return
-    for child in ast.iter_child_nodes(expression):
+    for child in children(expression):
         yield from _sure_calls(child)
     if isinstance(expression, ast.Call):
         yield expression
@@ -396,4 +397,4 @@ def _all_calls(node: ast.AST) -> Iterator[ast.Call]:
             continue
         if isinstance(inner, ast.Call):
             yield inner
-        pending.extend(ast.iter_child_nodes(inner))
+        pending.extend(children(inner))
