@@ -27,6 +27,12 @@ _BLOCKS = re.compile(
 )
 """Calls in generated code that need all threads of a block at once."""
 _DEVICE_CODE = re.compile(r"\b(?:__CUDA_ARCH__|__CUDACC__|threadIdx|blockIdx|__syncthreads)\b")
+_MATHDX = {
+    "enable_mathdx_gemm": re.compile(r"\btile_matmul\b"),
+    "enable_mathdx_fft": re.compile(r"\btile_i?fft\b"),
+    "enable_mathdx_solver": re.compile(r"\btile_(?:cholesky|lower_solve|upper_solve)"),
+}
+"""The options by which MathDx computes on CUDA what the CPU computes by Warp's own code."""
 _BY_VALUE = re.compile(r"\blaunch_bounds_t\S* dim,")
 _HASHED = re.compile(r"_[0-9a-f]{8}$")
 MOST_THREADS = 1024
@@ -309,6 +315,8 @@ class Twins:
                 kinds.append("no-blocks")
         if _DEVICE_CODE.search(source):
             kinds.append("device-code")
+        if any(options.get(name) is not False and calls.search(source) for name, calls in _MATHDX.items()):
+            kinds.append("mathdx")
         source, symbols = _renamed(source, twin.layouts)
         effective = block_dim if cooperative and self.blocks else 1
         arguments = self._arguments(options, effective)
