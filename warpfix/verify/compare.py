@@ -608,6 +608,11 @@ class _Comparison:
         if any(process.data is not None for run in [*self.before, *self.after] for process in run.processes):
             notes.append("times are left out: with --check-data they are those of reading every array")
         old, new = totals(self.before), totals(self.after)
+        first = self.before[0].processes if self.before else ()
+        deviated = sum(process.deviated_launches for process in first)
+        if deviated:
+            total = sum(process.launches.total for process in first)
+            notes.append(f"{deviated} of {total} launches ran under a deviation of the emulated device (docs/target.md)")
         notes += [f"builds differ between cold runs of {a}" for a, t in _arms(old, new) if len(set(t.builds)) > 1]
         return notes
 
