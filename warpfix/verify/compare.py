@@ -612,7 +612,8 @@ class _Comparison:
         deviated = sum(process.deviated_launches for process in first)
         if deviated:
             total = sum(process.launches.total for process in first)
-            notes.append(f"{deviated} of {total} launches ran under a deviation of the emulated device (docs/target.md)")
+            said = f"{deviated} of {total} launches ran under a deviation of the emulated device"
+            notes.append(f"{said} (docs/target.md)")
         notes += [f"builds differ between cold runs of {a}" for a, t in _arms(old, new) if len(set(t.builds)) > 1]
         return notes
 
