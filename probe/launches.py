@@ -273,6 +273,7 @@ def probe_types(context):
 _BARE = {
     "kernel": None,
     "overload": "",
+    "variant": "",
     "module": "",
     "load": -1,
     "dim": [],
@@ -282,6 +283,13 @@ _BARE = {
     "max_blocks": 0,
     "adjoint": False,
 }  # type: dict[str, Any]
+
+
+def _variant(kernel):
+    # type: (Any) -> str
+    """What tells a kernel from others of its key in one module: the beginning of its hash."""
+    value = getattr(kernel, "hash", None)
+    return value.hex()[:16] if isinstance(value, bytes) else ""
 
 
 class Signatures:
@@ -311,7 +319,7 @@ class Signatures:
             if number is None and len(self.known) >= MOST:
                 self.probe.sequence.unlike(content)
                 if self.other is not None:
-                    return self.other
+                    return int(self.other)
                 self.other = len(self.known)
                 fields = dict(_BARE, kind="other")
             if number is None:
@@ -349,6 +357,7 @@ class Signatures:
         return self.add(
             kernel=kernels.describe(kernel),
             overload=kernel.sig,
+            variant=_variant(kernel),
             module=kernel.module.name,
             load=load.get("id", -1),
             dim=canonical(dim),

@@ -61,6 +61,8 @@ class BuiltKernel:
     ingredients: Mapping[str, Any] = field(default_factory=dict)
     """What it put into the module's hash: ``source`` (digest of its text), ``arguments`` (name to type), ``constants``
     (captured values and ``wp.static`` expressions, as text), ``functions`` (key to hash), ``loops`` (over a range)."""
+    variant: str = ""
+    """The beginning of its hash: tells it from others of the same definition in the same build."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,8 @@ class LaunchSignature:
     """``launch``, ``recorded`` (a recorded command launched), ``capture_launch``."""
     line: SourceLine | None = None
     """The first line that launched it; not part of equality."""
+    variant: str = ""
+    """``BuiltKernel.variant`` of the kernel in its load; not part of equality either."""
 
 
 @dataclass(frozen=True)

@@ -270,6 +270,7 @@ def _load(event: Event, cause: Cause, outcome: str) -> Load:
                 backward_functions=entry.backward_functions if entry else 0,
                 machine_code=dict(next((machine[name] for name in names if name in machine), {})),
                 ingredients=_ingredients(data),
+                variant=str(data.get("hash", "")),
             )
         )
     start, end = float(event["start"]), float(event["end"])
@@ -388,6 +389,7 @@ def _signature(event: Event) -> LaunchSignature:
         adjoint=bool(event.get("adjoint")),
         kind=str(event.get("kind", "launch")),
         line=source_line(event.get("line")),
+        variant=str(event.get("variant", "")),
     )
 
 

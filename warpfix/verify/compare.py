@@ -191,6 +191,8 @@ class _Comparison:
             if (kernel.definition.path, kernel.definition.qualname, kernel.definition.key) == wanted
         ]
         found = [kernel for kernel in same if kernel.overload == signature.overload] or same
+        # Kept variants of one definition are all in the build; the hash says which one was launched.
+        found = [kernel for kernel in found if kernel.variant == signature.variant] or found
         if not found:
             return None
         one = found[-1]
@@ -721,7 +723,7 @@ def _command_key(process: ProcessRun) -> tuple[str, ...]:
 
 
 def _code_key(load: Load, kernel: BuiltKernel) -> Token:
-    return (load.hash, load.target, load.block_dim, kernel.definition, kernel.overload)
+    return (load.hash, load.target, load.block_dim, kernel.definition, kernel.overload, kernel.variant)
 
 
 def _parts(forward: str, backward: str, only_forward: bool) -> tuple[str, ...] | None:
