@@ -65,7 +65,7 @@ class Constructions:
         if site not in self.codes and len(self.codes) >= _SITES:
             site = _OTHER
         self.counts[site] = self.counts.get(site, 0) + 1
-        module = kernel.module.name if kernel.module else None
+        module = str(kernel.module.name) if kernel.module else ""
         code = getattr(kernel.func, "__code__", None)
         line = maker(data, 2)
         kernel._warpfix_made = line
@@ -76,7 +76,7 @@ class Constructions:
             pass
         elif key not in self.seen and len(self.seen) < _SITES:
             self.seen.add(key)
-            self.probe.log.event("kernel", module=module, registered=line, **data)
+            self.probe.log.event("kernel", module=module or None, registered=line, **data)
         elif code is not self.codes.get(site) and "<locals>" not in data["qualname"] and self.again < 1000:
             # New code for the same line: its file ran again, no loop. Who asked for that?
             self.again += 1

@@ -434,7 +434,8 @@ def lost_cache(
     cleared = [one for one in since if one.kind == "cleared" and one.via == "clear_kernel_cache"]
     places = [one for one in earlier if one.kind == "moved"] if moved else []
     off = [one for one in earlier if one.kind == "disabled"]
-    event = (places or cleared or off or [None])[-1]
+    done = places or cleared or off
+    event = done[-1] if done else None
     if event is None and options.get("verify_autograd_array_access"):
         event = CacheEvent("disabled", "verify_autograd_array_access", None, 0.0)
     if event is None:
