@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from warpfix.measure.profile import Cause, LaunchLog, Load, OptionWrite, ProcessRun, Profile, Run, SourceLine
+from warpfix.measure.profile import Cause, DataLog, LaunchLog, Load, OptionWrite, ProcessRun, Profile, Run, SourceLine
 from warpfix.measure.text import WIDTH, render
 
 from .conftest import Gallery
@@ -158,3 +158,9 @@ def test_nothing_but_failures() -> None:
 def test_a_first_use_is_told_in_one_line() -> None:
     lines = render(profile(load())).splitlines()
     assert lines[-1].strip() == "first use at app.py:7"
+
+
+def test_times_under_check_data_are_no_evidence() -> None:
+    text = " ".join(render(profile(load(), data=DataLog(1234, ""))).split())
+    assert "The arrays of 2,468 launches were read (--check-data): the times are no evidence." in text
+    assert "--check-data" not in render(profile(load()))

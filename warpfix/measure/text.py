@@ -36,6 +36,7 @@ def render(profile: Profile, *, modules: int = _MODULES_SHOWN) -> str:
         return "\n".join([*lines, "Nothing was run."]) + "\n"
     lines += emulated_lines(profile, cold)
     lines += _totals(profile)
+    lines += _data(profile)
     lines += ["", *_verdict(profile, cold)]
     lines += _modules(profile, cold, modules)
     lines += _warm(profile)
@@ -43,6 +44,15 @@ def render(profile: Profile, *, modules: int = _MODULES_SHOWN) -> str:
     lines += _remade(profile, cold)
     lines += _faults(profile)
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _data(profile: Profile) -> list[str]:
+    """That arrays were read, and what it means for the times."""
+    logs = [process.data for run in profile.runs for process in run.processes if process.data is not None]
+    if not logs:
+        return []
+    launches = sum(max(0, log.launches) for log in logs)
+    return ["", *wrap(f"The arrays of {launches:,} launches were read (--check-data): the times are no evidence.", "")]
 
 
 def seconds(milliseconds: float) -> str:

@@ -573,11 +573,8 @@ def _some(counts: Collection[int]) -> str:
 def _announce(lab: Lab, writes: bool) -> None:
     """How many runs are planned is said before the first, on stderr."""
     count = len(lab.options.jobs)
-    each = (
-        ""
-        if count == 1
-        else f" for each of {count} {'commands' if count == len(lab.options.commands) else 'pairs of command and target'}"
-    )
+    things = "commands" if count == len(lab.options.commands) else "pairs of command and target"
+    each = "" if count == 1 else f" for each of {count} {things}"
     samples = lab.options.samples
     runs = (4 * samples + writes) * count
     text = (
