@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from warpfix.measure.profile import (
     SourceLine,
 )
 from warpfix.verify.compare import Expected, compare
-from warpfix.whatif.ledger import INAPPLICABLE, PRICED, REFUSED, Entry, Ledger, to_dict
+from warpfix.whatif.ledger import FAILED, INAPPLICABLE, PRICED, REFUSED, Entry, Ledger, to_dict
 from warpfix.whatif.levers import (
     CACHE,
     MODULE,
@@ -249,6 +250,15 @@ def test_the_bound_of_overlap() -> None:
     assert Ledger(profile(load(), load(hash="2" * 8)), 1, ()).bound == 1.0
     assert Ledger(profile(load(), load(block_dim=64)), 1, ()).bound == 2.0
     assert Ledger(profile(), 1, ()).bound == 1.0
+
+
+def test_secrets_stay_here() -> None:
+    secret = "s3cr3t"
+    measured = Profile(("python", "app.py", "--api-token", secret), "/p", "native", profile(load()).runs)
+    failed = Entry(Lever(OPTION, "max_unroll", 1), FAILED, "it ends with 1", failure=(f"bad token {secret}",))
+    made = Ledger(measured, 1, (failed,))
+    assert secret not in json.dumps(to_dict(made))
+    assert secret not in render(made).splitlines()[0]
 
 
 def test_text_and_json() -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from warpfix.measure.builds import History, Ingredient, Step
+from warpfix.measure.privacy import mask_arguments
 from warpfix.measure.profile import Load, Profile, SourceLine
 from warpfix.measure.text import count, place, seconds, short_name, wrap
 
@@ -36,7 +37,7 @@ def render(profile: Profile, module: str, found: Sequence[History], *, everythin
 
 
 def _argv(history: History) -> str:
-    argv = shlex.join(history.process.argv)
+    argv = shlex.join(mask_arguments(history.process.argv))
     return argv if len(argv) <= 60 else argv[:57] + "..."
 
 

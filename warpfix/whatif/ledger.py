@@ -39,7 +39,7 @@ class Entry:
     """Lines of the program that set the option again, and so win over the lever."""
     notes: tuple[str, ...] = ()
     failure: tuple[str, ...] = ()
-    """Last lines of the program's output where it failed."""
+    """Last lines of the program's output where it failed; not in JSON, for they are the program's own."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """For ``module-cost``: ``first_ms``, ``next_ms``, ``samples``."""
     why_not: str = ""
@@ -179,7 +179,6 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "adjoints": [{"module": one.module, "kernel": one.kernel, "line": _line(one.line)} for one in entry.adjoints],
         "overruled_by": [_line(line) for line in entry.overruled],
         "notes": list(entry.notes),
-        "failure": list(entry.failure),
         "data": dict(entry.data),
         "why_not_taken": entry.why_not,
         "how": entry.line,
