@@ -1,5 +1,6 @@
 """The emulated driver: what its parts share."""
 
+import ctypes
 import itertools
 
 from .algorithms import Algorithms
@@ -22,6 +23,8 @@ class Errors:
         # type: (Any) -> None
         self.real = real
         self.text = ""
+        # Warp sets its types on the entry that stands before it.
+        real.wp_get_error_string.restype = ctypes.c_char_p
 
     def set(self, text):
         # type: (str) -> None

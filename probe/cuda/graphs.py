@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
 
+_APIC_CUDA = 0
+
 
 class Graph:
     """What was captured, and the memory that must live as long."""
@@ -16,6 +18,7 @@ class Graph:
         # type: (int) -> None
         self.id = number
         self.active = True
+        self.allocates = False
         self.actions = []  # type: list[Any]
         self.kept = []  # type: list[tuple[Any, int]]
 
@@ -115,6 +118,9 @@ class Graphs:
 
     def wp_cuda_graph_insert_child_graph(self, context, stream, graph):
         # type: (Any, Any, Any) -> bool
+        capture = self.driver.streams.capture(stream)
+        if capture is not None and self.graphs[number(graph)].allocates:
+            capture.allocates = True
         self.driver.streams.do(stream, self.graphs[number(graph)].run)
         return True
 
@@ -160,7 +166,20 @@ class Graphs:
 
     def wp_cuda_graph_check_conditional_body(self, graph):
         # type: (Any) -> bool
+        if self.graphs[number(graph)].allocates:
+            self.driver.errors.set("Conditional body graph contains an unsupported operation (memory allocation)")
+            return False
         return True
+
+    def wp_capture_debug_dot_print(self, *args):
+        # type: (Any) -> bool
+        raise self.driver.deviations.unsupported("wp_capture_debug_dot_print")
+
+    def wp_apic_begin_recording(self, state, device):
+        # type: (Any, int) -> None
+        if number(device) == _APIC_CUDA:
+            raise self.driver.deviations.unsupported("wp_apic_begin_recording for CUDA")
+        self.driver.real.wp_apic_begin_recording(ctypes.c_void_p(number(state)), number(device))
 
 
 def _read(address):

@@ -62,6 +62,9 @@ class Memory:
 
     def wp_alloc_device_async(self, context, size, *rest):
         # type: (Any, Any, Any) -> Any
+        capture = self.driver.streams.capture(rest[0] if len(rest) > 1 else CURRENT_STREAM)
+        if capture is not None:
+            capture.allocates = True
         return self.allocate(size, POOL)
 
     def wp_alloc_device_managed(self, context, size, *tag):
