@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from warpfix.cli.html_options import check_folder, html_options
 from warpfix.cli.run_options import run_options
 from warpfix.errors import EXIT_FINDINGS, EXIT_OK, WarpfixError
 
@@ -17,6 +18,7 @@ from warpfix.errors import EXIT_FINDINGS, EXIT_OK, WarpfixError
 @click.option("--max-time", type=click.FloatRange(0, min_open=True), default=1800.0, show_default=True, help="Seconds.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the JSON ledger too.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@html_options
 @run_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command(
@@ -25,6 +27,8 @@ def command(
     max_time: float,
     output: Path | None,
     form: str,
+    html: Path | None,
+    no_source: bool,
     command: tuple[str, ...],
     **values: Any,
 ) -> int:
@@ -46,7 +50,7 @@ def command(
 
     \b
     warpfix whatif -- python -m app
-    warpfix whatif --lever enable_backward=off --lever max_unroll=4 -- python -m app
+    warpfix whatif --lever enable_backward=off -- python -m app
     warpfix whatif --target sm_90 -o ledger.json -- python -m app
     """
     import json
@@ -61,8 +65,8 @@ def command(
     levers = [parse(name) for name in names]
     if not command:
         raise WarpfixError("no command to price: put it after --, as in: warpfix whatif -- python -m app")
-    if output is not None and not output.resolve().parent.is_dir():
-        raise WarpfixError(f"can't write {output}: there is no folder {output.resolve().parent}")
+    check_folder(output)
+    check_folder(html)
     ledger = price(
         command,
         cwd=Path.cwd(),
@@ -75,5 +79,10 @@ def command(
     text = json.dumps(to_dict(ledger), indent=1)
     if output is not None:
         write_private(output, text + "\n")
+    if html is not None:
+        from warpfix.page import write_page
+        from warpfix.page.ledger import ledger_view
+
+        write_page(html, ledger.profile, source=not no_source, ledger=ledger_view(ledger))
     click.echo(text if form == "json" else render(ledger), nl=form == "json")
     return EXIT_FINDINGS if levers and ledger.refused() else EXIT_OK
