@@ -118,10 +118,11 @@ class Graphs:
 
     def wp_cuda_graph_insert_child_graph(self, context, stream, graph):
         # type: (Any, Any, Any) -> bool
-        capture = self.driver.streams.capture(stream)
-        if capture is not None and self.graphs[number(graph)].allocates:
-            capture.allocates = True
-        self.driver.streams.do(stream, self.graphs[number(graph)].run)
+        child = self.graphs[number(graph)]
+        if child.allocates:
+            self.driver.errors.set("Child graph contains an unsupported operation (memory allocation)")
+            return False
+        self.driver.streams.do(stream, child.run)
         return True
 
     def wp_cuda_graph_insert_if_else(self, context, stream, arch, ptx, condition, on_true, on_false):
