@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from warpfix.cli.progress import progress
+from warpfix.cli.progress import progress as progress
 from warpfix.errors import WarpfixError
 
 if TYPE_CHECKING:
