@@ -656,8 +656,10 @@ RULE = Rule(
     ),
     fix_safety=(
         "`measured`: `@functools.cache`, if the factory does nothing but make the kernel, every argument in the "
-        "project is hashable and compared by value, numbers are of one type, and no option is set in a function. `ask` "
-        "for a library's public factory, which others may call with what can't be hashed."
+        "project is hashable and compared by value, numbers are of one type, no option is set where the factory may "
+        "have run before, and its kernels are launched or kept, not told apart. With `--verify` it earns its place by "
+        "the kernels that are no longer made. `ask` for a library's public factory, which others may call with what "
+        "can't be hashed."
     ),
     since="0.1.0",
     check=check,
