@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from warpfix.cli.html_options import check_folder, html_options
-from warpfix.cli.run_options import run_options
+from warpfix.cli.run_options import data_option, run_options
 from warpfix.errors import WarpfixError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @html_options
 @run_options
+@data_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command(
     samples: int,

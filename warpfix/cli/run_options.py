@@ -49,13 +49,15 @@ _RUN = (
     click.option("--prepare", help="Shell command to run before each run."),
     click.option("--cleanup", help="Shell command to run after each run."),
     click.option("--expect-status", type=int, default=0, show_default=True, help="Exit status of a good run."),
+    click.option("--show-output", is_flag=True, help="Show the command's output, on stderr."),
+)
+_DATA = (
     click.option(
         "--check-data",
         is_flag=True,
         help="Digest the arrays of every launch, so that runs compare bit for bit. Reads them all after each launch: "
         "programs take many times longer, and their times are no evidence.",
     ),
-    click.option("--show-output", is_flag=True, help="Show the command's output, on stderr."),
 )
 _VERIFY = (
     click.option("--samples", type=click.IntRange(2), default=2, show_default=True, help="Cold runs of each version."),
@@ -77,9 +79,14 @@ def command_options(function: Function) -> Function:
     return _apply(_RUN, function)
 
 
+def data_option(function: Function) -> Function:
+    """Decorate a click command, beside ``run_options``, with ``--check-data``: for those whose point is no time."""
+    return _apply(_DATA, function)
+
+
 def verify_options(function: Function) -> Function:
     """Decorate a click command with ``run_options`` and those of a verification."""
-    return _apply(_TARGETS + _RUN + _VERIFY, function)
+    return _apply(_TARGETS + _RUN + _DATA + _VERIFY, function)
 
 
 def _apply(options: Sequence[Callable[[Any], Any]], function: Function) -> Function:
@@ -95,8 +102,9 @@ def run_settings(values: dict[str, Any]) -> RunSettings:
 
     values["target"] = parse_target(values["target"])
     stops = ("stop_after_launches", "stop_after_seconds", "stop_when_idle")
-    names = ("target", "timeout", *stops, "prepare", "cleanup", "expect_status", "show_output", "check_data")
-    return RunSettings(**{name: values.pop(name) for name in names}, stdin=piped_stdin(), watch=progress().watch)
+    names = ("target", "timeout", *stops, "prepare", "cleanup", "expect_status", "show_output")
+    given = {name: values.pop(name) for name in names}
+    return RunSettings(**given, check_data=values.pop("check_data", False), stdin=piped_stdin(), watch=progress().watch)
 
 
 def verify_settings(values: dict[str, Any], command: Sequence[str]) -> VerifyOptions:
