@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _PROPERTY = "warpfix_builds"
+# Whoever installs warpfix has the plugin, whatever their pytest: it must load there, and say so when it is asked.
+_OLD = getattr(pytest, "version_tuple", (0,)) < (8,)
+_TOO_OLD = "warpfix counts builds with pytest 8 or newer"
+_KEY: Any = getattr(pytest, "StashKey", object)
+_BUILDS: Any = _KEY()
+_RUNNING: Any = _KEY()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,14 +35,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
+    if _OLD and config.getoption("warpfix_budget"):
+        raise pytest.UsageError(_TOO_OLD)
     config.addinivalue_line(
         "markers",
         "warpfix_budget(n): with --warpfix-budget, the test fails if it builds more than n Warp modules, cold",
     )
-
-
-_BUILDS: pytest.StashKey[Any] = pytest.StashKey()
-_RUNNING: pytest.StashKey[bool] = pytest.StashKey()
 
 
 @pytest.fixture
@@ -48,6 +52,8 @@ def warpfix_builds(request: pytest.FixtureRequest) -> Generator[Builds, None, No
     """
     from warpfix.observe import Builds, building, measured
 
+    if _OLD:
+        pytest.fail(_TOO_OLD, pytrace=False)
     item = request.node
     if measured():
         pytest.skip("warpfix measures this process already")
@@ -61,8 +67,7 @@ def warpfix_builds(request: pytest.FixtureRequest) -> Generator[Builds, None, No
             yield builds
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+def _watched_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Watch a test that has asked for it, and hold a marked one against its budget once it has passed."""
     marker = item.get_closest_marker("warpfix_budget")
     enforced = marker is not None and item.config.getoption("warpfix_budget")
@@ -83,6 +88,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         if len(builds) > allowed:
             pytest.fail(f"the budget of this test is {allowed}, and it took {builds!r}", pytrace=False)
     return done
+
+
+if not _OLD:
+    pytest_runtest_call = pytest.hookimpl(wrapper=True)(_watched_call)
 
 
 def _allowed(marker: pytest.Mark) -> int:

@@ -23,7 +23,10 @@ from .conftest import EVIL
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 
-pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="Chromium and chromedriver are not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (BROWSER and DRIVER), reason="Chromium and chromedriver are not installed"),
+]
 
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "

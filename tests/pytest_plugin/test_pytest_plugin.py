@@ -135,3 +135,19 @@ def test_under_a_measurement_the_fixture_steps_aside(tmp_path: Path, run_cli) ->
     done = run_cli("measure", "--format", "json", "--show-output", "--", *command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "warpfix measures this process already" in done.stderr
+
+
+def test_an_older_pytest_is_not_broken_and_told(tmp_path: Path) -> None:
+    """Stood in for by a version number: what matters is that nothing new is used while the plugin loads."""
+    (tmp_path / "sitecustomize.py").write_text("import pytest\npytest.version_tuple = (7, 4, 0)\ndel pytest.StashKey\n")
+    text = "def test_asks(warpfix_builds):\n    pass\ndef test_does_not():\n    pass\n"
+    files = {"test_it.py": text, "pytest.ini": "[pytest]\n"}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    environment = clean_environment(PYTHONPATH=str(tmp_path))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert "1 passed, 1 error" in done.stdout, done.stdout + done.stderr
+    assert "pytest 8 or newer" in done.stdout
+    done = subprocess.run([*command, "--warpfix-budget"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 4 and "pytest 8 or newer" in done.stdout + done.stderr

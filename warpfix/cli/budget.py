@@ -58,6 +58,7 @@ def write(name: str | None, samples: int, file: Path, command: tuple[str, ...], 
     from warpfix.budget.counts import counts
     from warpfix.budget.file import Entry, read, updated
     from warpfix.measure.report import write_private
+    from warpfix.measure.text import count
 
     if not file.absolute().parent.is_dir():
         raise WarpfixError(f"can't write {file}: there is no folder {file.absolute().parent}")
@@ -83,7 +84,8 @@ def write(name: str | None, samples: int, file: Path, command: tuple[str, ...], 
         # Under version control, not private.
         file.chmod(mode)
         totals = fresh.counts.totals
-        click.echo(f"{entry.name}: {totals['builds']} builds of {len(fresh.counts.modules)} modules, in {file}")
+        what = f"{count(totals['builds'], 'build')} of {count(len(fresh.counts.modules), 'module')}"
+        click.echo(f"{entry.name}: {what}, in {file}")
     return EXIT_OK
 
 
