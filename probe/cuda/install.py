@@ -66,8 +66,9 @@ class Emulation:
 
     def flush(self):
         # type: () -> None
-        """Write what is counted."""
+        """Write what is counted, and remove what nobody needs after this process."""
         self.deviations.flush()
+        self.twins.tidy()
 
 
 def supported(real):

@@ -204,11 +204,16 @@ class Twins:
         self.numbers = itertools.count()
         self.built = 0
         self.linked = weakref.WeakValueDictionary()  # type: Any
-        self.headers = os.path.join(folder, "headers-%d" % os.getpid())
         self.blocks = hasattr(config, "enable_cpu_blocks")
         # The entry points of older versions take the launch's bounds themselves.
         entry = getattr(codegen, "cpu_module_entry_template_forward", codegen.cpu_module_template_forward)
         self.by_value = _BY_VALUE.search(entry) is not None
+
+    @property
+    def headers(self):
+        # type: () -> str
+        """The precompiled headers of this process, which may be a forked one."""
+        return os.path.join(self.folder, "headers-%d" % os.getpid())
 
     @property
     def llvm(self):
@@ -367,6 +372,7 @@ class Twins:
         # type: (Twin) -> None
         """Compile and link a twin, or find its object from an earlier run. Called under the lock."""
         start = time.perf_counter()
+        self.log.event("twin-start", module=twin.name)
         outcome = "cached"
         if not twin.error:
             try:

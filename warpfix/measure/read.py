@@ -396,6 +396,10 @@ def _signature(event: Event) -> LaunchSignature:
 _SOURCE = re.compile(r"^(?:wp_)?(?P<module>.+?)(?:_[0-9a-f]{7,})?(?:\.[^.]*)?$")
 
 
+def _twin_name(event: Event) -> str:
+    return f"{event.get('module', '')} (to execute it)"
+
+
 class Watch:
     """Follows the logs of a running command: what is being built, and for how long has nothing been built?"""
 
@@ -429,7 +433,7 @@ class Watch:
                 except ValueError:
                     continue
                 kind = event.get("e")
-                if kind in ("native", "native-end", "load", "start", "warp"):
+                if kind in ("native", "native-end", "load", "start", "warp", "twin-start", "twin"):
                     self._last = time.monotonic()
                 names = self._building.setdefault(path, [])
                 if kind == "native":
@@ -439,4 +443,9 @@ class Watch:
                     # Which of several threads' builds this is the end of is not told; the oldest is the likeliest.
                     names.pop(0)
                     self.built += 1
+                elif kind == "twin-start":
+                    # No build of the program's, and no idleness either.
+                    names.append(_twin_name(event))
+                elif kind == "twin" and _twin_name(event) in names:
+                    names.remove(_twin_name(event))
         return 0.0 if self.building else time.monotonic() - self._last
