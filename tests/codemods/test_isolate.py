@@ -210,6 +210,21 @@ DECLINED = [
         "from a caller",
         id="a caller's module",
     ),
+    pytest.param(
+        changed("* n\n\n    return", "* n.x\n\n    n.x = 3.0\n    return"),
+        "1.13",
+        "`.x` is assigned",
+        id="an attribute",
+    ),
+    pytest.param(
+        changed("* n\n\n    return", "* n[0]\n\n    n[0] = 3.0\n    return"), "1.13", "`n` holds", id="an item"
+    ),
+    pytest.param(
+        changed("if __name__", "def tagged(n, tag):\n    k = make(n)\n    k.tag = tag\n    return k\n\n\nif __name__"),
+        "1.13",
+        "one kernel object from another",
+        id="something is written on each",
+    ),
     pytest.param(IN_LOOP.replace("USE", "kept.append(scale)"), "1.13", "turn to turn", id="kept beyond its turn"),
 ]
 
@@ -222,7 +237,16 @@ def test_declined(tmp_path: Path, source: str, warp_min: str, reason: str) -> No
     assert finding.declined in finding.advice
 
 
+METHOD = (
+    "class Solver:\n    def __init__(self, n):\n        self.n = n\n\n    def make(self):\n        @wp.kernel\n"
+    "        def scale(a: wp.array(dtype=float)):\n            a[0] = self.n\n\n        return scale\n\n\n"
+)
+METHODS = FACTORY.partition("def make")[0] + METHOD + "if __name__" + FACTORY.partition("if __name__")[2]
 ALLOWED = [
+    pytest.param(METHODS.replace("make(f)", "Solver(f).make()"), "1.13", id="an attribute that __init__ sets"),
+    pytest.param(
+        changed("* n\n\n    return", "* wp.static(n.x)\n\n    n.x = 3.0\n    return"), "1.13", id="read by wp.static"
+    ),
     pytest.param(IN_LOOP.replace("USE", "wp.launch(scale, dim=1, inputs=[x])"), "1.13", id="launched in its turn"),
     pytest.param(
         changed("def make", "@functools.cache\ndef make", "import functools\n" + FACTORY), "1.7", id="kept by a cache"

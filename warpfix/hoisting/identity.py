@@ -33,6 +33,8 @@ def check_told_apart(ground: Ground, item: Item, node: ast.AST) -> None:
 def tells_apart(facts: FileFacts, node: ast.AST) -> bool:
     """Whether the expression around a kernel depends on which object it is."""
     parent = facts.source.parents.get(node)
+    if isinstance(parent, ast.Attribute):
+        return isinstance(parent.ctx, (ast.Store, ast.Del))  # what is written on one is on all
     if isinstance(parent, ast.Subscript):
         return parent.slice is node
     if isinstance(parent, ast.Dict):

@@ -111,6 +111,7 @@ def _check_captured(ground: Ground, item: Item, occurrence: Occurrence, bound: S
     name = occurrence.name
     if occurrence.store:
         raise Declined(f"the kernel's code rebinds `{name}` of the function around it")
+    _check_contents(ground, item, occurrence)
     stores = [one for one in ground.scopes.references(bound, name) if one.store]
     if any(one.scope is not bound for one in stores):
         raise Declined(f"`{name}` is assigned from another function (`nonlocal`)")
@@ -131,6 +132,35 @@ def _check_captured(ground: Ground, item: Item, occurrence: Occurrence, bound: S
             f"`{name}` changes from turn to turn of the loop around the kernel, which reads it when it is built: that "
             "it is launched in its own turn is not in the source"
         )
+
+
+def _check_contents(ground: Ground, item: Item, occurrence: Occurrence) -> None:
+    """What is read of a captured object outside ``wp.static``, which is evaluated when the kernel is made."""
+    node = occurrence.node
+    parent = ground.source.parents.get(node)
+    if any(_holds(call, node) for call in ground.static_calls(item.node)):
+        return
+    if isinstance(parent, ast.Subscript) and parent.value is node and ground.hoister.changes_contents(occurrence.name):
+        raise Declined(f"it reads `{ast.unparse(parent)}`, and what `{occurrence.name}` holds is changed somewhere")
+    read = parent.attr if isinstance(parent, ast.Attribute) and parent.value is node else ""
+    if read in ground.hoister.written_attributes and not _set_by_init_only(ground, item, read):
+        raise Declined(f"it reads `{occurrence.name}.{read}`, and `.{read}` is assigned somewhere")
+
+
+def _set_by_init_only(ground: Ground, item: Item, attribute: str) -> bool:
+    """Whether an attribute is only assigned where objects are made, and the kernel is made later."""
+    if any(getattr(node, "name", "") == "__init__" for node in ground.facts.chain(item.node)):
+        return False
+    for file in ground.index.files.values():
+        if attribute not in file.text:
+            continue
+        facts = ground.hoister.facts(file)
+        for node in ast.walk(file.tree):
+            if isinstance(node, ast.Attribute) and node.attr == attribute and not isinstance(node.ctx, ast.Load):
+                around = functions_around(facts.chain(node))
+                if getattr(around[0] if around else None, "name", "") != "__init__":
+                    return False
+    return f'"{attribute}"' not in "".join(file.text for file in ground.index.files.values() if "setattr" in file.text)
 
 
 def _holds(outer: ast.AST, node: ast.AST) -> bool:
