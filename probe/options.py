@@ -63,7 +63,9 @@ class Options(dict):  # type: ignore[type-arg]
 
     def __setitem__(self, key, value):
         # type: (Any, Any) -> None
-        self._note({key: value})
+        # Up to 1.12 each launch writes the block_dim that is there already.
+        if key != "block_dim" or dict.get(self, key, _MISSING) != value:
+            self._note({key: value})
         dict.__setitem__(self, key, value)
 
     def update(self, *args, **kwargs):
