@@ -32,6 +32,9 @@ BUILDS = {
     "factory_per_step": {"make_smooth__locals__smooth": 2},
     "variants_in_a_shared_module": {"__main__": 4},
     "one_kernel_modules": {"orchard_spring": 1, "orchard_summer": 1, "orchard_autumn": 1, "orchard_map": 1},
+    "types_one_by_one": {"__main__": 4},
+    "two_block_dims": {"__main__": 2},
+    "preload_of_everything": {"__main__": 1, "warp.utils": 1, "warp.math": 1, "warp._src.coloring": 1},
     "clean": {"wave.kernels": 1, "make_step__locals__step": 2},
 }
 

@@ -236,3 +236,54 @@ def test_clean(loop) -> None:
     result, changed = sample.verify()
     assert (result.returncode, changed) == (0, [])
     assert sum(sample.observe().builds.values()) == 3
+
+
+def test_types_one_by_one(loop) -> None:
+    sample = loop("types_one_by_one")
+    before = sample.observe()
+    assert before.builds == {"__main__": 4}
+    _, changed = sample.verify()
+    assert changed == ["loom.py"]
+    assert (sample.folder / "loom.py").read_text(encoding="utf-8").count("\nwp.overload(\n    blend,\n") == 3
+
+    after = sample.observe()
+    same_behaviour(before, after)
+    assert after.builds == {"__main__": 1}
+
+    _, changed = sample.verify()
+    assert changed == []
+
+
+def test_two_block_dims(loop) -> None:
+    sample = loop("two_block_dims")
+    before = sample.observe()
+    assert before.builds == {"__main__": 2}
+    result, changed = sample.verify()
+    assert changed == ["tides.py"]
+    assert "built 12 -> 6" in " ".join(result.stdout.split())
+    old = sample.original["tides.py"].decode()
+    new = old.replace("@wp.kernel\ndef basin", '@wp.kernel(module="tides.block32")\ndef basin')
+    assert texts(sample.folder)["tides.py"].decode() == new
+
+    after = sample.observe()
+    same_behaviour(before, after)
+    assert after.builds == {"__main__": 1, "tides.block32": 1}
+
+
+def test_preload_of_everything(loop, run_cli) -> None:
+    sample = loop("preload_of_everything")
+    before = sample.observe()
+    assert before.builds["__main__"] == 1 and sum(before.builds.values()) > 2
+    _, changed = sample.verify()
+    assert changed == ["kiln.py"]
+    old = sample.original["kiln.py"].decode()
+    new = old.replace('device="cpu")\n    heat', 'device="cpu", modules=[wp.get_module(__name__)])\n    heat')
+    assert texts(sample.folder)["kiln.py"].decode() == new
+
+    after = sample.observe()
+    same_behaviour(before, after)
+    assert after.builds == {"__main__": 1}
+
+    result = run_cli("apply", "--select", "unknown-option", "--unsafe-fixes", cwd=sample.folder)
+    assert result.returncode == 0, result.stderr
+    assert texts(sample.folder)["kiln.py"].decode() == new.replace("print_launch =", "print_launches =")

@@ -36,6 +36,9 @@ SAMPLES = {
     "factory_per_step": Sample("A kernel factory in the loop, and adjoints that nobody runs.", ("smooth.py",)),
     "variants_in_a_shared_module": Sample("A specialised kernel that keeps rebuilding its neighbours.", ("pond.py",)),
     "one_kernel_modules": Sample("Several named Warp modules of one kernel each.", ("orchard.py",)),
+    "types_one_by_one": Sample("A generic kernel that meets its types one by one.", ("loom.py",)),
+    "two_block_dims": Sample("One Warp module, launched with two block dims.", ("tides.py",)),
+    "preload_of_everything": Sample("wp.force_load() of every module there is.", ("kiln.py",)),
     "clean": Sample("Nothing to mend.", ("run.py",)),
 }
 
