@@ -212,3 +212,41 @@ def test_names_without_their_hashes() -> None:
     text, symbols = twin._renamed(source, ["scale_0123abcd", "plain"])
     assert text == "void scale_0_cpu_forward(wp_args_scale_0); void plain_cpu_forward();"
     assert symbols == {"scale_0123abcd": "scale_0"}
+
+
+class Compiler:
+    """Warp's library, as far as it is asked what it can compile for."""
+
+    def __init__(self, *archs: int, old: bool = False) -> None:
+        self.archs = archs
+        if not old:
+            self.wp_cuda_launch_kernel = None
+
+    def wp_nvrtc_supported_arch_count(self) -> int:
+        return len(self.archs)
+
+    def wp_nvrtc_supported_archs(self, into: Any) -> None:
+        into[:] = self.archs
+
+
+@pytest.mark.parametrize(
+    ("compiler", "said"),
+    [
+        (Compiler(), r"--target sm_91: the Warp of this environment \(\w+\) has no NVRTC; .* for Linux and Windows"),
+        (Compiler(90, 75), "--target sm_91: Warp's NVRTC can't compile for it; it can for sm_75, sm_90"),
+        (Compiler(90, old=True), "--target sm_91 needs Warp 1.9 or newer; this is 1.8.0"),
+    ],
+    ids=["no compiler", "no such architecture", "too old"],
+)
+def test_a_target_is_refused_in_one_line(compiler: Compiler, said: str) -> None:
+    from types import SimpleNamespace
+
+    from warpfix.probe.cuda.install import Emulation, Refused
+
+    probe = SimpleNamespace(config={"target": "sm_91", "caches": "/nowhere"}, log=Log())
+    build = SimpleNamespace(build_cpu=lambda: None)
+    codegen = SimpleNamespace(cpu_module_template_forward="wp::launch_bounds_t dim,")
+    config = SimpleNamespace(version="1.8.0")
+    emulation = Emulation(probe, SimpleNamespace(__name__="warp.context"), build, codegen, config)
+    with pytest.raises(Refused, match=f"^{said}$"):
+        emulation.open(compiler)
