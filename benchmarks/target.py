@@ -114,7 +114,9 @@ def _one(kind: str, name: str, folder: Path, totals: Counter[str]) -> None:
         return
     processes = run.processes
     launches = sum(process.launches.total for process in processes)
-    deviations = Counter(f"{d.kind} {d.what}" for process in processes for d in process.deviations)
+    deviations: Counter[str] = Counter()
+    for deviation in (one for process in processes for one in process.deviations):
+        deviations[f"{deviation.kind} {deviation.what}"] += deviation.count
     faults = [error for process in processes for error in process.errors]
     builds = sum(load.target != "cpu" for load in run.builds)
     said = f"{builds} CUDA builds, {launches} launches"
