@@ -86,3 +86,13 @@ def test_by_block_dim(tmp_path: Path) -> None:
 def test_no_named_module_before_they_exist(tmp_path: Path) -> None:
     source = "\nwp.set_module_options({'fast_math': True})\n" + ONE + TWO
     assert found(tmp_path, source, "1.9") == []
+
+
+LAUNCHER = "import warp as wp\n\n\ndef go(kernel, x, n):\n    wp.launch(kernel, dim=4, inputs=[x], block_dim=n)\n"
+
+
+def test_a_launch_of_anything_counts_where_it_can_see_the_kernel(tmp_path: Path) -> None:
+    """A launcher that nothing hands these kernels to says nothing of them; one that is imported may get them."""
+    used = "\n\nALL = [one, two]\n"
+    assert len(found(tmp_path / "apart", ONE + TWO + used, other=LAUNCHER)) == 2
+    assert found(tmp_path / "near", "import other\n" + ONE + TWO + used, other=LAUNCHER) == []
