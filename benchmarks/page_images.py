@@ -35,7 +35,7 @@ def main() -> None:
         copy = Path(scratch) / SAMPLE.name
         shutil.copytree(SAMPLE, copy, ignore=shutil.ignore_patterns("__pycache__", ".warpfix"))
         page = Path(scratch) / "page.html"
-        command = ["measure", "--samples", "3", "--html", str(page), "--", "python", "run.py"]
+        command = ["measure", "--samples", "2", "--html", str(page), "--", "python", "run.py"]
         subprocess.run([sys.executable, "-m", "warpfix", *command], cwd=copy, check=True, stdout=subprocess.DEVNULL)
         options = webdriver.ChromeOptions()
         options.binary_location = shutil.which("chromium") or ""
