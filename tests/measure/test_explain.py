@@ -38,6 +38,11 @@ def test_threads_that_load_at_the_same_time_lost_no_cache() -> None:
     assert kinds(load(0, 10, thread=1), load(12, 20, thread=1, outcome="cached")) == ["first-load", "cache-lost"]
 
 
+def test_a_failed_build_of_which_warp_forgot_the_hash() -> None:
+    failed = load(outcome="failed", kernels=[kernel()])
+    assert kinds(failed, load(hash="", outcome="failed"))[1] == "previous-failed"
+
+
 def kernel(**changes: Any) -> dict[str, Any]:
     return {"key": "k", "qualname": "k", "path": "/p/pkg/app.py", "line": 9, "sig": "", "hash": "11", **changes}
 
