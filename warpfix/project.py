@@ -28,6 +28,8 @@ _SKIPPED = frozenset(
         "dist",
     }
 )
+# What Linux shows there are no files of anybody's project.
+_PSEUDO = frozenset({"/proc", "/sys", "/dev", "/run"})
 _VENDORED = frozenset({"vendor", "vendored", "_vendor", "_vendored", "third_party", "thirdparty", "3rdparty", "extern"})
 _TEST_FOLDERS = frozenset({"test", "tests", "testing"})
 
@@ -43,6 +45,8 @@ class Project:
     """Every Python file of the project, sorted; the index reads only those that have to do with Warp."""
     targets: frozenset[str]
     """The files that were asked for: findings are reported for these."""
+    named: frozenset[str] = frozenset()
+    """Those of them that were named one by one: each of them must be readable, whether it uses Warp or not."""
     editable: bool = True
     """False for code that is installed, vendored or outside any project: reported, never edited."""
     source_roots: tuple[str, ...] = ()
@@ -100,7 +104,15 @@ def discover(paths: Iterable[str | Path], config: Config | None = None) -> list[
         if root is None:
             root = str(_package_root(path))
         grouped.setdefault(root, []).append(path)
-    return [_project(root, named, config) for root, named in grouped.items()]
+    projects: list[Project] = []
+    while grouped:
+        root = next(iter(grouped))
+        nested: list[str] = []
+        projects.append(_project(root, grouped.pop(root), config, nested))
+        for folder in nested:
+            if all(folder != project.root for project in projects):
+                grouped.setdefault(folder, []).append(Path(folder))
+    return projects
 
 
 def _package_root(path: Path) -> Path:
@@ -111,7 +123,8 @@ def _package_root(path: Path) -> Path:
     return folder
 
 
-def _project(root: str, named: list[Path], config: Config | None) -> Project:
+def _project(root: str, named: list[Path], config: Config | None, nested: list[str]) -> Project:
+    """One project; projects that were met below a named folder are added to ``nested``."""
     folder = Path(root)
     installed = any(is_installed(path) for path in named)
     marked = not installed and any((folder / marker).exists() for marker in MARKERS)
@@ -124,20 +137,21 @@ def _project(root: str, named: list[Path], config: Config | None) -> Project:
         if path.is_file():
             targets.add(str(path))
         else:
-            targets.update(_enumerate(path, folder, settings, ignored, problems, explicit=True))
+            targets.update(_enumerate(path, folder, settings, ignored, problems, nested))
     if marked:
         # A file that was named alone is still judged with the rest of its project in view.
-        everything = targets | set(_enumerate(folder, folder, settings, ignored, problems, explicit=False))
+        everything = targets | set(_enumerate(folder, folder, settings, ignored, problems, []))
     else:
         everything = set(targets)
         for path in named:
             if path.is_file():
-                everything.update(_enumerate(_top_package(path), folder, settings, ignored, problems, explicit=True))
+                everything.update(_enumerate(_top_package(path), folder, settings, ignored, problems, []))
     return Project(
         root=root,
         config=settings,
         files=tuple(sorted(everything)),
         targets=frozenset(targets),
+        named=frozenset(str(path) for path in named if path.is_file()),
         editable=not installed,
         source_roots=_source_roots(folder, pyproject),
         entry_files=_entry_files(folder, pyproject, settings),
@@ -159,10 +173,12 @@ def _enumerate(
     config: Config,
     ignored: frozenset[str],
     problems: list[Problem],
-    *,
-    explicit: bool,
+    nested: list[str],
 ) -> Iterator[str]:
-    """Python files below ``start``. What is skipped inside is not skipped when ``start`` itself was named."""
+    """Python files below ``start``. What is skipped inside is not skipped when ``start`` itself was named.
+
+    A folder with a pyproject.toml of its own is another project: it is added to ``nested`` and not gone into.
+    """
     seen: set[tuple[int, int]] = set()
     pending = [str(start)]
     while pending:
@@ -185,16 +201,16 @@ def _enumerate(
             except OSError:
                 continue
             if is_folder:
-                if not _skip_folder(entry.path, name, entry.is_symlink()) and not _excluded(
-                    entry.path, root, config, ignored
-                ):
-                    pending.append(entry.path)
+                if _skip_folder(entry.path, name, entry.is_symlink()) or _excluded(entry.path, root, config, ignored):
+                    continue
+                own = os.path.exists(os.path.join(entry.path, "pyproject.toml"))
+                (nested if own else pending).append(entry.path)
             elif is_file and not _excluded(entry.path, root, config, ignored):
                 yield entry.path
 
 
 def _skip_folder(path: str, name: str, is_link: bool) -> bool:
-    if name.startswith(".") or name in _SKIPPED or is_link or name.endswith(".egg-info"):
+    if name.startswith(".") or name in _SKIPPED or is_link or name.endswith(".egg-info") or path in _PSEUDO:
         # A linked folder is reached under its own name, or lies outside the project.
         return True
     # A virtual environment under any name, a nested repository: a submodule or another worktree.

@@ -757,6 +757,12 @@ def _fill(index: ProjectIndex) -> None:
             sources[path] = source
         elif _MENTIONS.search(source) or _decorated_by_import(text, imported):
             sources[path] = source
+    for path in sorted(project.named - about_warp):
+        # Nobody looks into a file without Warp, but who names one wants to hear that it is broken.
+        source = sources.get(path) or read(path)
+        if isinstance(source, bytes) and isinstance(parsed := parse(path, source), Problem):
+            index.problems.append(parsed)
+            index._loaded[path] = None
     if not about_warp:
         return
     index.config_names |= _other_names(b"config", sources.values())

@@ -55,6 +55,8 @@ def scope_table(node: ast.AST, walruses: bool = True) -> ScopeTable:
     if isinstance(node, ast.Lambda):
         _walruses(node.body, table)
         return table
+    for variable in getattr(node, "type_params", ()):
+        table.bindings.setdefault(variable.name, []).append(variable)
     body: list[ast.stmt] = getattr(node, "body", [])
     _statements(body, table)
     for name in table.global_names | table.nonlocal_names:
