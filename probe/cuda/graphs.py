@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any  # noqa: F401 (type comments)
 
 _APIC_CUDA = 0
+_RELAXED = 2
 
 
 class Graph:
@@ -19,6 +20,7 @@ class Graph:
         self.id = number
         self.active = True
         self.allocates = False
+        self.relaxed = False
         self.actions = []  # type: list[Any]
         self.kept = []  # type: list[tuple[Any, int]]
 
@@ -72,7 +74,8 @@ class Graphs:
     def wp_cuda_graph_begin_capture(self, context, stream, external, *mode):
         # type: (Any, Any, Any, Any) -> bool
         if not number(external):
-            self.driver.streams.captures[self.driver.streams.handle(stream)] = self.new()
+            graph = self.driver.streams.captures[self.driver.streams.handle(stream)] = self.new()
+            graph.relaxed = bool(mode) and number(mode[0]) == _RELAXED
         return True
 
     def wp_cuda_graph_end_capture(self, context, stream, result):

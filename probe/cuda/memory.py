@@ -2,6 +2,7 @@
 
 import ctypes
 
+from .streams import NOT_CAPTURABLE
 from .values import CURRENT_STREAM, number
 
 TYPE_CHECKING = False
@@ -54,10 +55,15 @@ class Memory:
 
     def wp_alloc_device(self, context, size, *tag):
         # type: (Any, Any, Any) -> Any
-        return self.allocate(size, DEVICE)
+        return self.wp_alloc_device_default(context, size)
 
     def wp_alloc_device_default(self, context, size, *tag):
         # type: (Any, Any, Any) -> Any
+        capture = self.driver.streams.any_capture()
+        if capture is not None and not capture.relaxed:
+            # Only memory from a pool can become a node of a graph.
+            self.driver.errors.set(NOT_CAPTURABLE)
+            return None
         return self.allocate(size, DEVICE)
 
     def wp_alloc_device_async(self, context, size, *rest):
