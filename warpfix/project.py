@@ -56,6 +56,8 @@ class Project:
     distributed: bool = False
     """Whether metadata makes it an installable distribution, so that others may import its modules."""
     problems: tuple[Problem, ...] = field(default=())
+    overlay: Mapping[str, bytes] = field(default_factory=dict)
+    """Path to the bytes that are read in place of what is on disk, if anything is: what an editor holds unsaved."""
 
     def relative(self, path: str) -> str:
         """The path below the root with forward slashes; the path itself when it is not below it."""
@@ -83,22 +85,27 @@ def is_installed(path: str | Path) -> bool:
     return any((Path(*parts[:end]) / "pyvenv.cfg").exists() for end in range(1, len(parts) + 1))
 
 
-def discover(paths: Iterable[str | Path], config: Config | None = None) -> list[Project]:
+def discover(
+    paths: Iterable[str | Path], config: Config | None = None, overlay: Mapping[str, bytes] | None = None
+) -> list[Project]:
     """The projects that the given files and folders belong to, in the order in which they were named.
 
     Args:
         paths: Files or folders; the current folder if there are none.
         config: Configuration to use instead of that of each project.
+        overlay: Real path to bytes that stand in for a file, which need not exist.
 
     Raises:
         WarpfixError: a path does not exist, or a project's configuration is wrong.
     """
+    overlay = overlay or {}
     grouped: dict[str, list[Path]] = {}
     for given in list(paths) or ["."]:
         path = Path(given)
-        if not path.exists():
+        real = os.path.realpath(path)
+        if not path.exists() and real not in overlay:
             raise WarpfixError(f"{given}: no such file or folder")
-        path = Path(os.path.realpath(path))
+        path = Path(real)
         installed = is_installed(path)
         root = None if installed else find_root(path)
         if root is None:
@@ -108,7 +115,7 @@ def discover(paths: Iterable[str | Path], config: Config | None = None) -> list[
     while grouped:
         root = next(iter(grouped))
         nested: list[str] = []
-        projects.append(_project(root, grouped.pop(root), config, nested))
+        projects.append(_project(root, grouped.pop(root), config, nested, overlay))
         for folder in nested:
             if all(folder != project.root for project in projects):
                 grouped.setdefault(folder, []).append(Path(folder))
@@ -123,7 +130,9 @@ def _package_root(path: Path) -> Path:
     return folder
 
 
-def _project(root: str, named: list[Path], config: Config | None, nested: list[str]) -> Project:
+def _project(
+    root: str, named: list[Path], config: Config | None, nested: list[str], overlay: Mapping[str, bytes]
+) -> Project:
     """One project; projects that were met below a named folder are added to ``nested``."""
     folder = Path(root)
     installed = any(is_installed(path) for path in named)
@@ -134,7 +143,7 @@ def _project(root: str, named: list[Path], config: Config | None, nested: list[s
     ignored = _git_ignored(folder) if marked else frozenset()
     targets: set[str] = set()
     for path in named:
-        if path.is_file():
+        if path.is_file() or str(path) in overlay:
             targets.add(str(path))
         else:
             targets.update(_enumerate(path, folder, settings, ignored, problems, nested))
@@ -144,19 +153,20 @@ def _project(root: str, named: list[Path], config: Config | None, nested: list[s
     else:
         everything = set(targets)
         for path in named:
-            if path.is_file():
+            if path.is_file() or str(path) in overlay:
                 everything.update(_enumerate(_top_package(path), folder, settings, ignored, problems, []))
     return Project(
         root=root,
         config=settings,
         files=tuple(sorted(everything)),
         targets=frozenset(targets),
-        named=frozenset(str(path) for path in named if path.is_file()),
+        named=frozenset(str(path) for path in named if path.is_file() or str(path) in overlay),
         editable=not installed,
         source_roots=_source_roots(folder, pyproject),
         entry_files=_entry_files(folder, pyproject, settings),
         distributed=_distributed(folder, pyproject) or installed,
         problems=tuple(dict.fromkeys(problems)),
+        overlay=overlay,
     )
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpfix.config import Config
+from warpfix.config import Config, load_config
 from warpfix.errors import WarpfixError
 from warpfix.findings import Finding
 from warpfix.index.build import ProjectIndex, build_index
 from warpfix.index.model import Problem, Role
 from warpfix.measure.profile import Profile
 from warpfix.output.scan_result import ScannedProject, ScanResult
-from warpfix.project import discover
+from warpfix.project import Project, discover, find_root
 from warpfix.rules import run_rules
 
 
@@ -28,6 +29,29 @@ class Scanned:
     config: Config
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class Stdin:
+    """Source that comes from stdin: its bytes, and the path that it is said to have, which need not exist."""
+
+    source: bytes
+    filename: str | None = None
+
+
+def _of_stdin(stdin: Stdin) -> list[Project]:
+    if stdin.filename is not None:
+        path = os.path.realpath(stdin.filename)
+        if os.path.isdir(path):
+            raise WarpfixError(f"--stdin-filename {stdin.filename}: that is a folder")
+        found = discover([path], overlay={path: stdin.source})
+        return [project for project in found if path in project.targets]
+    # Nobody knows what belongs to it: judged alone, under the configuration of the current folder.
+    folder = os.getcwd()
+    path = os.path.join(folder, "<stdin>")
+    overlay = {path: stdin.source}
+    config = load_config(find_root(folder))
+    return [Project(folder, config, (path,), frozenset(overlay), frozenset(overlay), overlay=overlay)]
 
 
 def read_profile(path: str | Path) -> Profile:
@@ -56,18 +80,20 @@ def scan_paths(
     profile: Profile | None = None,
     installed: bool = False,
     prepare: Callable[[ProjectIndex, Config], object] | None = None,
+    stdin: Stdin | None = None,
 ) -> tuple[list[Scanned], ScanResult]:
     """Discover, index and judge the projects behind some paths.
 
     With ``installed``, fixes are offered for installed packages too; they are for a patch, not to be written there.
-    ``prepare`` is called with each project's index and configuration before its rules run.
+    ``prepare`` is called with each project's index and configuration before its rules run. With ``stdin`` that text is
+    judged, and ``paths`` are not looked at.
 
     Raises:
         WarpfixError: a path does not exist, a configuration is wrong, or a rule is named that there is none of.
     """
     statistics: dict[str, float] = {}
     started = time.perf_counter()
-    projects = discover(paths)
+    projects = discover(paths) if stdin is None else _of_stdin(stdin)
     statistics["discover"] = time.perf_counter() - started
     scanned: list[Scanned] = []
     for project in projects:

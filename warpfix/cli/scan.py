@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from warpfix.errors import EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, WarpfixError
+
+if TYPE_CHECKING:
+    from warpfix.scanning import Stdin
 
 
 def _names(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -24,6 +28,7 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
     "--format", "form", type=click.Choice(["text", "json", "sarif", "github"]), default="text", show_default=True
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write there, not to stdout.")
+@click.option("--stdin-filename", metavar="FILE", help="The path that the source on stdin (PATH `-`) has.")
 @click.option("--exit-zero", is_flag=True, help="End with 0 also when there are findings.")
 @click.option("--statistics", is_flag=True, help="Counts and seconds by rule and stage.")
 @click.option(
@@ -37,11 +42,13 @@ def command(
     include_tests: bool,
     form: str,
     output: Path | None,
+    stdin_filename: str | None,
     exit_zero: bool,
     statistics: bool,
     warp_min: str | None,
 ) -> int:
-    """Find what makes a Warp program compile too much, from its source. PATH is a file or folder, `.` by default.
+    """Find what makes a Warp program compile too much, from its source. PATH is a file or folder, `.` by default,
+    or `-` for source on stdin.
 
     \b
     warpfix scan
@@ -58,6 +65,7 @@ def command(
         raise WarpfixError(f"can't write {output}: there is no folder {output.resolve().parent}")
     _, result = scan_paths(
         paths or (".",),
+        stdin=_stdin(paths, stdin_filename),
         select=_names(select),
         ignore=_names(ignore),
         include_tests=include_tests,
@@ -93,6 +101,19 @@ def command(
     if result.problems:
         return EXIT_ERROR
     return EXIT_FINDINGS if result.findings and not exit_zero else EXIT_OK
+
+
+def _stdin(paths: tuple[str, ...], filename: str | None) -> Stdin | None:
+    """What comes from stdin, if it is asked for."""
+    from warpfix.scanning import Stdin
+
+    if "-" not in paths:
+        if filename is not None:
+            raise WarpfixError("--stdin-filename is for the source on stdin: give `-` as PATH")
+        return None
+    if len(paths) > 1:
+        raise WarpfixError("`-` is the source on stdin, and stands alone: no other PATH goes with it")
+    return Stdin(sys.stdin.buffer.read(), filename)
 
 
 def _colour() -> bool:

@@ -170,7 +170,7 @@ class ProjectIndex:
         if path not in self._paths:
             return None
         self._loaded[path] = None
-        source = read(path)
+        source = read(path, self.project.overlay)
         if isinstance(source, Problem):
             return None
         return self._load(path, source)
@@ -597,7 +597,7 @@ class ProjectIndex:
             elif path not in self._loaded:
                 source = self._unparsed.get(path)
                 if source is None:
-                    raw = read(path)
+                    raw = read(path, self.project.overlay)
                     source = self._unparsed[path] = b"" if isinstance(raw, Problem) else raw
                 if word.encode() in source:
                     file = self._load(path, source)
@@ -737,7 +737,7 @@ def _fill(index: ProjectIndex) -> None:
     lines: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     guarded: set[str] = set()
     for path in project.files:
-        source = read(path)
+        source = read(path, project.overlay)
         if isinstance(source, Problem):
             index.problems.append(source)
             index._loaded[path] = None
@@ -759,7 +759,7 @@ def _fill(index: ProjectIndex) -> None:
             sources[path] = source
     for path in sorted(project.named - about_warp):
         # Nobody looks into a file without Warp, but who names one wants to hear that it is broken.
-        source = sources.get(path) or read(path)
+        source = sources.get(path) or read(path, project.overlay)
         if isinstance(source, bytes) and isinstance(parsed := parse(path, source), Problem):
             index.problems.append(parsed)
             index._loaded[path] = None

@@ -6,7 +6,9 @@ import ast
 import io
 import tokenize
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from warpfix.index.model import Problem
 
@@ -43,8 +45,10 @@ def parse(path: str, source: bytes) -> tuple[str, ast.Module] | Problem:
         return Problem(path, None, "not parsed: nested too deeply for Python's own parser")
 
 
-def read(path: str) -> bytes | Problem:
-    """The bytes of a file, or why there are none."""
+def read(path: str, overlay: Mapping[str, bytes] = MappingProxyType({})) -> bytes | Problem:
+    """The bytes of a file, or why there are none; those of ``overlay`` stand in for what is on disk."""
+    if path in overlay:
+        return overlay[path]
     try:
         return Path(path).read_bytes()
     except OSError as error:
