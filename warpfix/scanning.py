@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from warpfix.changed_lines import changed_since
 from warpfix.config import Config, load_config
 from warpfix.errors import WarpfixError
 from warpfix.findings import Finding
@@ -81,12 +82,14 @@ def scan_paths(
     installed: bool = False,
     prepare: Callable[[ProjectIndex, Config], object] | None = None,
     stdin: Stdin | None = None,
+    since: str | None = None,
 ) -> tuple[list[Scanned], ScanResult]:
     """Discover, index and judge the projects behind some paths.
 
     With ``installed``, fixes are offered for installed packages too; they are for a patch, not to be written there.
     ``prepare`` is called with each project's index and configuration before its rules run. With ``stdin`` that text is
-    judged, and ``paths`` are not looked at.
+    judged, and ``paths`` are not looked at. With ``since``, a revision of git, findings are left out whose lines are as
+    they were there.
 
     Raises:
         WarpfixError: a path does not exist, a configuration is wrong, or a rule is named that there is none of.
@@ -107,6 +110,9 @@ def scan_paths(
             prepare(index, config)
         with _without_collector():
             findings, problems = run_rules(index, config, profile, statistics)
+        if since is not None:
+            changed = changed_since(project.root, since)
+            findings = [item for item in findings if changed.touches(item.path, item.line, item.end_line)]
         scanned.append(Scanned(index, config, tuple(findings), tuple(problems)))
     findings_all = [finding for item in scanned for finding in item.findings]
     wanted = {finding.path for finding in findings_all}
@@ -117,6 +123,7 @@ def scan_paths(
         texts={path: file.text for item in scanned for path, file in item.index.files.items() if path in wanted},
         statistics=statistics,
         with_profile=profile is not None,
+        since=since,
     )
     return scanned, result
 

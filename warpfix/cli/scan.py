@@ -29,6 +29,13 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write there, not to stdout.")
 @click.option("--stdin-filename", metavar="FILE", help="The path that the source on stdin (PATH `-`) has.")
+@click.option(
+    "--diff",
+    is_flag=False,
+    flag_value="HEAD",
+    metavar="[REV]",
+    help="Only findings on lines that differ from this revision of git (HEAD).",
+)
 @click.option("--exit-zero", is_flag=True, help="End with 0 also when there are findings.")
 @click.option("--statistics", is_flag=True, help="Counts and seconds by rule and stage.")
 @click.option(
@@ -43,6 +50,7 @@ def command(
     form: str,
     output: Path | None,
     stdin_filename: str | None,
+    diff: str | None,
     exit_zero: bool,
     statistics: bool,
     warp_min: str | None,
@@ -53,11 +61,14 @@ def command(
     \b
     warpfix scan
     warpfix scan src --select WF1,WF2
+    warpfix scan src --diff origin/main
     warpfix scan --profile before.json
     warpfix scan --format sarif -o warpfix.sarif --exit-zero
 
     Exit status 0: nothing found. 1: findings. 2: a file could not be read, or the call is wrong.
     """
+    if diff is not None and "-" in paths:
+        raise WarpfixError("--diff compares files with git: it and `-` exclude each other")
     from warpfix.output.scan_result import shown_path
     from warpfix.scanning import read_profile, scan_paths
 
@@ -66,6 +77,7 @@ def command(
     _, result = scan_paths(
         paths or (".",),
         stdin=_stdin(paths, stdin_filename),
+        since=diff,
         select=_names(select),
         ignore=_names(ignore),
         include_tests=include_tests,

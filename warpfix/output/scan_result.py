@@ -38,6 +38,8 @@ class ScanResult:
     statistics: Mapping[str, float] = field(default_factory=dict)
     """Seconds by stage (``discover``, ``index``) and by rule code."""
     with_profile: bool = False
+    since: str | None = None
+    """With ``--diff``: the revision that the reported lines differ from."""
 
 
 def shown_path(path: str, base: str | None = None) -> str:

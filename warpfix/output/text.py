@@ -81,7 +81,8 @@ def _summary(result: ScanResult) -> Iterator[str]:
         offered = f"; fixes: {words}" if words else "; none with a fix"
         yield f"{_count(number, 'finding')} in {_count(files, 'file')}{offered}"
     elif scanned:
-        yield f"nothing found in {_count(scanned, 'file')} that {'use' if scanned != 1 else 'uses'} Warp"
+        where = "" if result.since is None else f"on lines that differ from {result.since}, "
+        yield f"nothing found {where}in {_count(scanned, 'file')} that {'use' if scanned != 1 else 'uses'} Warp"
     else:
         yield f"nothing to look at: none of {_count(seen, 'file')} imports Warp" if seen != 1 else _NO_WARP
     left_out = sum(project.left_out for project in result.projects)
