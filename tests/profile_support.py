@@ -115,10 +115,12 @@ def _signature(number: int, one: Launched, loads: Sequence[Load], path: str) -> 
     )
 
 
-def profiled(root, sources: Sources, measured, *, select: tuple[str, ...] = ()) -> list[Finding]:
+def profiled(
+    root, sources: Sources, measured, *, select: tuple[str, ...] = (), warp_min: str | None = None
+) -> list[Finding]:
     """What the rules find in a project with these files and this profile."""
     project = discover([write_files(root, sources)])[0]
-    config = project.config.override(select=select)
+    config = project.config.override(select=select, warp_min=warp_min)
     findings, problems = run_rules(build_index(project, config), config, measured)
     assert problems == []
     return findings

@@ -162,7 +162,7 @@ def spread_of(root: Path, launched: dict[str, tuple[int, ...]], target: str = "s
 
 def split(root: Path, source: str, run: Profile, **more: str) -> Finding:
     files = {name + ".py": text for name, text in more.items()}
-    (finding,) = profiled(root, {"app.py": source, **files}, run, select=("WF602",))
+    (finding,) = profiled(root, {"app.py": source, **files}, run, select=("WF602",), warp_min="1.19")
     return finding
 
 

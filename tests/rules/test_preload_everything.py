@@ -121,7 +121,7 @@ def run_of(root: Path, loads: list[Built], *launches: Launched) -> Profile:
 
 
 def preloads(root: Path, source: str, run: Profile) -> Finding:
-    (finding,) = profiled(root, {"app.py": source}, run, select=("WF402",))
+    (finding,) = profiled(root, {"app.py": source}, run, select=("WF402",), warp_min="1.19")
     return finding
 
 
