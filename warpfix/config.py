@@ -17,7 +17,17 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-KEYS = ("select", "ignore", "per-file-ignores", "exclude", "entry-points", "include-tests", "warp-min", "commands")
+KEYS = (
+    "select",
+    "ignore",
+    "per-file-ignores",
+    "exclude",
+    "entry-points",
+    "include-tests",
+    "warp-min",
+    "commands",
+    "baseline",
+)
 
 _LISTS = ("select", "ignore", "exclude", "entry-points", "commands")
 
@@ -37,6 +47,8 @@ class Config:
     include_tests: bool = False
     commands: tuple[str, ...] = ()
     """What ``apply --verify`` and ``try`` run where the command line names no command, each as typed in a shell."""
+    baseline: str | None = None
+    """File of known findings, relative to the root; ``scan`` leaves them out."""
     warp_min: str | None = None
     """The lowest Warp that the project works with; None when nothing says so (then the installed one counts)."""
     warp_min_source: str = ""
@@ -143,6 +155,10 @@ def _from_table(table: Mapping[str, Any], where: str) -> Config:
         elif key == "include-tests":
             if not isinstance(value, bool):
                 raise WarpfixError(f"{where}: {key} must be true or false")
+            values[name] = value
+        elif key == "baseline":
+            if not isinstance(value, str) or not value:
+                raise WarpfixError(f"{where}: {key} must be the path of a file")
             values[name] = value
         else:
             values[name] = _version(value, f"{where}: {key}")

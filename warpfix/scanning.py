@@ -6,10 +6,11 @@ import contextlib
 import gc
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from warpfix.baseline import Key, judged, only_new, read_baseline
 from warpfix.changed_lines import changed_since
 from warpfix.config import Config, load_config
 from warpfix.errors import WarpfixError
@@ -19,7 +20,8 @@ from warpfix.index.model import Problem, Role
 from warpfix.measure.profile import Profile
 from warpfix.output.scan_result import ScannedProject, ScanResult
 from warpfix.project import Project, discover, find_root
-from warpfix.rules import run_rules
+from warpfix.rules import reported as reported_files
+from warpfix.rules import run_rules, selected_rules
 
 
 @dataclass(frozen=True)
@@ -83,13 +85,16 @@ def scan_paths(
     prepare: Callable[[ProjectIndex, Config], object] | None = None,
     stdin: Stdin | None = None,
     since: str | None = None,
+    with_baseline: bool = False,
+    baseline: str | None = None,
 ) -> tuple[list[Scanned], ScanResult]:
     """Discover, index and judge the projects behind some paths.
 
     With ``installed``, fixes are offered for installed packages too; they are for a patch, not to be written there.
     ``prepare`` is called with each project's index and configuration before its rules run. With ``stdin`` that text is
     judged, and ``paths`` are not looked at. With ``since``, a revision of git, findings are left out whose lines are as
-    they were there.
+    they were there. ``with_baseline`` leaves out of the result (not of what was scanned) the findings that the file
+    ``baseline`` lists, or that of each project's configuration.
 
     Raises:
         WarpfixError: a path does not exist, a configuration is wrong, or a rule is named that there is none of.
@@ -110,11 +115,14 @@ def scan_paths(
             prepare(index, config)
         with _without_collector():
             findings, problems = run_rules(index, config, profile, statistics)
-        if since is not None:
-            changed = changed_since(project.root, since)
-            findings = [item for item in findings if changed.touches(item.path, item.line, item.end_line)]
         scanned.append(Scanned(index, config, tuple(findings), tuple(problems)))
-    findings_all = [finding for item in scanned for finding in item.findings]
+    reported = {item.index.project.root: list(item.findings) for item in scanned}
+    known, stale = _leave_out_known(scanned, reported, baselines(scanned, baseline)) if with_baseline else (0, [])
+    if since is not None:
+        for root, some in reported.items():
+            changed = changed_since(root, since)
+            reported[root] = [item for item in some if changed.touches(item.path, item.line, item.end_line)]
+    findings_all = [finding for some in reported.values() for finding in some]
     wanted = {finding.path for finding in findings_all}
     result = ScanResult(
         projects=tuple(_summary(item) for item in scanned),
@@ -124,8 +132,55 @@ def scan_paths(
         statistics=statistics,
         with_profile=profile is not None,
         since=since,
+        known=known,
+        stale=tuple(stale),
     )
     return scanned, result
+
+
+def baselines(scanned: Iterable[Scanned], given: str | None) -> dict[str, str]:
+    """Root of each project to the file of its known findings; projects that have none are left out."""
+    found = {}
+    for item in scanned:
+        root, own = item.index.project.root, item.config.baseline
+        if given is not None or own is not None:
+            found[root] = os.path.realpath(given if given is not None else os.path.join(root, str(own)))
+    return found
+
+
+def baseline_folder(path: str) -> str:
+    """The folder that a baseline's paths are relative to: the root of the project that the file lies in."""
+    return find_root(path) or os.path.dirname(path)
+
+
+def _leave_out_known(
+    scanned: Sequence[Scanned], reported: dict[str, list[Finding]], files: Mapping[str, str]
+) -> tuple[int, list[tuple[str, str]]]:
+    """Take what baselines list out of ``reported``; how many there were, and the entries that are stale, in words."""
+    before = sum(map(len, reported.values()))
+    stale: list[tuple[str, str]] = []
+    for path in dict.fromkeys(files.values()):
+        remaining, base = read_baseline(path), baseline_folder(path)
+        some = [item for item in scanned if files.get(item.index.project.root) == path]
+        for item in some:
+            root = item.index.project.root
+            texts = {name: file.text for name, file in item.index.files.items()}
+            reported[root] = only_new(reported[root], remaining, texts, base)
+        for rule, file, _, what in unmatched(remaining, some, base):
+            stale.append((path, f"{rule} {file}: {what}"))
+    return before - sum(map(len, reported.values())), stale
+
+
+def unmatched(remaining: Mapping[Key, int], scanned: Iterable[Scanned], base: str) -> list[Key]:
+    """Entries that no finding corresponds to, though the scan looked where it would be."""
+    found: dict[Key, None] = {}
+    for item in scanned:
+        looked = {path for path in item.index.project.targets if path not in item.index.files}
+        looked.update(file.path for file in reported_files(item.index, item.config))
+        looked.difference_update(problem.path for problem in item.problems)
+        rules = {rule.code for rule in selected_rules(item.config)}
+        found.update(dict.fromkeys(judged(remaining, base, looked, rules)))
+    return list(found)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,8 @@ import click
 from warpfix.errors import EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, WarpfixError
 
 if TYPE_CHECKING:
-    from warpfix.scanning import Stdin
+    from warpfix.output.scan_result import ScanResult
+    from warpfix.scanning import Scanned, Stdin
 
 
 def _names(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -36,6 +37,12 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
     metavar="[REV]",
     help="Only findings on lines that differ from this revision of git (HEAD).",
 )
+@click.option(
+    "--baseline",
+    type=click.Path(dir_okay=False),
+    help="Leave out the known findings that this file lists; else `baseline` in [tool.warpfix].",
+)
+@click.option("--write-baseline", is_flag=True, help="Write all findings there as known, and end with 0.")
 @click.option("--exit-zero", is_flag=True, help="End with 0 also when there are findings.")
 @click.option("--statistics", is_flag=True, help="Counts and seconds by rule and stage.")
 @click.option(
@@ -51,6 +58,8 @@ def command(
     output: Path | None,
     stdin_filename: str | None,
     diff: str | None,
+    baseline: str | None,
+    write_baseline: bool,
     exit_zero: bool,
     statistics: bool,
     warp_min: str | None,
@@ -69,21 +78,27 @@ def command(
     """
     if diff is not None and "-" in paths:
         raise WarpfixError("--diff compares files with git: it and `-` exclude each other")
+    if write_baseline and (diff is not None or "-" in paths or form != "text" or output is not None):
+        raise WarpfixError("--write-baseline writes all findings of files: it excludes `-`, --diff, --format and -o")
     from warpfix.output.scan_result import shown_path
     from warpfix.scanning import read_profile, scan_paths
 
     if output is not None and not output.resolve().parent.is_dir():
         raise WarpfixError(f"can't write {output}: there is no folder {output.resolve().parent}")
-    _, result = scan_paths(
+    scanned, result = scan_paths(
         paths or (".",),
         stdin=_stdin(paths, stdin_filename),
         since=diff,
+        with_baseline=not write_baseline,
+        baseline=baseline,
         select=_names(select),
         ignore=_names(ignore),
         include_tests=include_tests,
         warp_min=warp_min,
         profile=None if profile is None else read_profile(profile),
     )
+    if write_baseline:
+        return _write_baseline(scanned, result, baseline)
     if form == "json":
         from warpfix.output import json_output
 
@@ -107,10 +122,12 @@ def command(
             raise WarpfixError(f"can't write {output}: {error.strerror or error}") from error
     else:
         _write(rendered)
-    for problem in result.problems:
-        where = shown_path(problem.path) + (f":{problem.line}" if problem.line else "")
-        click.echo(f"warpfix: {where}: {problem.message}", err=True)
-    if result.problems:
+    for path in dict.fromkeys(path for path, _ in result.stale):
+        entries = [entry for other, entry in result.stale if other == path]
+        more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
+        listed = "; ".join(entries[:3]) + more
+        click.echo(f"warpfix: {shown_path(path)}: no longer found: {listed} (--write-baseline takes it out)", err=True)
+    if _say_problems(result):
         return EXIT_ERROR
     return EXIT_FINDINGS if result.findings and not exit_zero else EXIT_OK
 
@@ -126,6 +143,46 @@ def _stdin(paths: tuple[str, ...], filename: str | None) -> Stdin | None:
     if len(paths) > 1:
         raise WarpfixError("`-` is the source on stdin, and stands alone: no other PATH goes with it")
     return Stdin(sys.stdin.buffer.read(), filename)
+
+
+def _say_problems(result: ScanResult) -> bool:
+    from warpfix.output.scan_result import shown_path
+
+    for problem in result.problems:
+        where = shown_path(problem.path) + (f":{problem.line}" if problem.line else "")
+        click.echo(f"warpfix: {where}: {problem.message}", err=True)
+    return bool(result.problems)
+
+
+def _write_baseline(scanned: list[Scanned], result: ScanResult, given: str | None) -> int:
+    """Make every finding a known one; entries that this scan did not look for stay."""
+    import os
+    from collections import Counter
+
+    from warpfix.baseline import key_of, read_baseline, write_baseline
+    from warpfix.output.scan_result import shown_path
+    from warpfix.scanning import baseline_folder, baselines, unmatched
+
+    files = baselines(scanned, given)
+    if len(files) < len(scanned):
+        raise WarpfixError("--write-baseline: name the file with --baseline, or with `baseline` in [tool.warpfix]")
+    if _say_problems(result):
+        click.echo("warpfix: no baseline written: what could not be read may hold findings", err=True)
+        return EXIT_ERROR
+    for path in dict.fromkeys(files.values()):
+        base = baseline_folder(path)
+        some = [item for item in scanned if files[item.index.project.root] == path]
+        found = Counter(
+            key_of(finding, item.index.files[finding.path].text, base) for item in some for finding in item.findings
+        )
+        kept = read_baseline(path) if os.path.exists(path) else Counter()
+        for key in (*found, *unmatched(kept - found, some, base)):
+            kept.pop(key, None)
+        write_baseline(path, found + kept)
+        count = sum(found.values())
+        also = f", and {sum(kept.values())} kept that this scan did not look for" if kept else ""
+        click.echo(f"{shown_path(path)}: {count} known finding{'s' if count != 1 else ''}{also}")
+    return EXIT_OK
 
 
 def _colour() -> bool:

@@ -42,6 +42,7 @@ def to_dict(result: ScanResult, statistics: bool = False) -> dict[str, Any]:
             "findings": len(result.findings),
             "by_rule": dict(sorted(Counter(finding.code for finding in result.findings).items())),
             "fixes": {kind: fixes[kind] for kind in ("safe", "measured", "ask")},
+            "known": result.known,
             "problems": len(result.problems),
         },
         "findings": [finding_to_dict(finding) for finding in result.findings],
@@ -50,6 +51,7 @@ def to_dict(result: ScanResult, statistics: bool = False) -> dict[str, Any]:
             for problem in result.problems
         ],
     }
+    document["stale_baseline"] = [{"baseline": shown_path(path), "entry": entry} for path, entry in result.stale]
     if statistics:
         document["statistics"] = {"seconds": dict(result.statistics)}
     return document

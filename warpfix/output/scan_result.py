@@ -38,6 +38,10 @@ class ScanResult:
     statistics: Mapping[str, float] = field(default_factory=dict)
     """Seconds by stage (``discover``, ``index``) and by rule code."""
     with_profile: bool = False
+    known: int = 0
+    """Findings that a baseline lists: left out."""
+    stale: tuple[tuple[str, str], ...] = ()
+    """Entries of a baseline that nothing corresponds to any more: its path, and the entry in words."""
     since: str | None = None
     """With ``--diff``: the revision that the reported lines differ from."""
 

@@ -81,10 +81,13 @@ def _summary(result: ScanResult) -> Iterator[str]:
         offered = f"; fixes: {words}" if words else "; none with a fix"
         yield f"{_count(number, 'finding')} in {_count(files, 'file')}{offered}"
     elif scanned:
+        new = "new " if result.known else ""
         where = "" if result.since is None else f"on lines that differ from {result.since}, "
-        yield f"nothing found {where}in {_count(scanned, 'file')} that {'use' if scanned != 1 else 'uses'} Warp"
+        yield f"nothing {new}found {where}in {_count(scanned, 'file')} that {'use' if scanned != 1 else 'uses'} Warp"
     else:
         yield f"nothing to look at: none of {_count(seen, 'file')} imports Warp" if seen != 1 else _NO_WARP
+    if result.known:
+        yield f"{_count(result.known, 'known finding')} left out, as the baseline lists them"
     left_out = sum(project.left_out for project in result.projects)
     if left_out:
         yield f"{_count(left_out, 'test or vendored file')} left out (--include-tests takes tests in)"
