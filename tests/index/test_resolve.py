@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from scan_support import index_of
 
+from warpfix.index.build import _other_names
 from warpfix.index.model import ModuleChoice
 
 KERNEL = "def k(v: int):\n    pass\n"
@@ -408,3 +409,13 @@ def test_two_scripts_of_one_name_are_not_mixed(tmp_path: Path) -> None:
     assert first.launches[0].kernel_target == f"{index.prefix(first)}.k"
     assert second.launches[0].kernel_target == f"{index.prefix(second)}.k"
     assert (first.module, second.module) == ("app", "app")
+
+
+def test_names_that_configuration_is_handed_on_under() -> None:
+    sources = [
+        b"from warp import config as first\nsecond: object = first\n",
+        b"def run(count: int, third=pkg.second): ...\n",
+        b"other = unrelated\nx" + 50_000 * b"A" + b" = 1\n",
+    ]
+    assert _other_names(b"config", sources) == {"config", "first", "second", "third", "count"}
+    assert _other_names(b"config", sources[2:]) == {"config"}

@@ -805,21 +805,31 @@ def _fill(index: ProjectIndex) -> None:
             del index.files[file.path]
 
 
+_PASSED_ON = (
+    # ``b as a``, ``a = x.b``, ``a: T = x.b``; the last may begin at an earlier name, so that it is asked apart.
+    re.compile(rb"\b(?P<old>\w+)[ \t]+as[ \t]+(?P<new>\w+)"),
+    re.compile(rb"\b(?P<new>\w+)[ \t]*=[ \t]*(?:\w+\.)*(?P<old>\w+)[ \t]*(?:[#;,)\r\n]|$)"),
+    re.compile(rb"\b(?P<new>\w+)[ \t]*:[^=\n]{0,200}=[ \t]*(?:\w+\.)*(?P<old>\w+)[ \t]*(?:[#;,)\r\n]|$)"),
+)
+
+
 def _other_names(name: bytes, sources: Collection[bytes]) -> set[str]:
     """What is imported or assigned as something called ``name`` anywhere, however often it is handed on."""
-    found: set[bytes] = set()
-    wanted = {name}
-    while wanted:
-        words = b"|".join(re.escape(word) for word in sorted(wanted))
-        renamed = re.compile(rb"\b(?:%b)[ \t]+as[ \t]+(\w+)" % words)
-        assigned = re.compile(rb"(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)*(?:%b)[ \t]*(?:[#;,)\r\n]|$)" % words)
-        found |= wanted
-        new: set[bytes] = set()
-        for source in sources:
-            if any(word in source for word in wanted):
-                new.update(renamed.findall(source))
-                new.update(assigned.findall(source))
-        wanted = new - found
+    if not any(name in source for source in sources):
+        return {name.decode("ascii", "replace")}
+    # One look at each file, however long the chains are.
+    called: dict[bytes, set[bytes]] = {}
+    for source in sources:
+        for pattern in _PASSED_ON:
+            for match in pattern.finditer(source):
+                called.setdefault(match["old"], set()).add(match["new"])
+    found = {name}
+    pending = [name]
+    while pending:
+        for other in called.get(pending.pop(), ()):
+            if other not in found:
+                found.add(other)
+                pending.append(other)
     return {word.decode("ascii", "replace") for word in found}
 
 
