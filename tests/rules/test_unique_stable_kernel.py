@@ -93,3 +93,42 @@ def test_a_closure_that_can_be_hoisted_is_the_other_rules(tmp_path: Path) -> Non
     assert [finding.code for finding in both] == ["WF101"]
     (alone,) = findings_of(tmp_path / "b", files, select=("WF301",), warp_min="1.12")
     assert (alone.code, alone.kernel) == ("WF301", "run.<locals>.one")
+
+
+OPTIONS = "wp.set_module_options({'enable_backward': False})\n"
+
+
+def test_options_of_the_file_pass_it_by(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, OPTIONS + PLAIN + unique())
+    assert (finding.kernel, finding.fix) == ("one", None)
+    assert "`enable_backward=False` of line 3 does not reach it there" in finding.message
+    assert finding.declined is not None
+    assert 'drop `module="unique"`' in finding.advice
+
+
+OWN = unique().replace('"unique"', '"unique", enable_backward=False')
+GENERIC = "\n\n@wp.kernel\ndef any_type(a: wp.array(dtype=Any)):\n    a[0] = a[0]\n"
+
+
+def test_what_the_kernel_says_itself_does_not_pass_it_by(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, OPTIONS + PLAIN + OWN)
+    assert "does not reach" not in finding.message
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(OPTIONS + unique(), id="no other kernel"),
+        pytest.param("from typing import Any\n" + OPTIONS + PLAIN + GENERIC + unique(), id="the others churn"),
+        pytest.param(
+            OPTIONS + PLAIN + unique().replace("@wp", "# needs its adjoint, unlike the module\n@wp"), id="said why"
+        ),
+        pytest.param(
+            OPTIONS + PLAIN + unique() + "\n\ndef run(a):\n    wp.launch(one, dim=1, inputs=[a], block_dim=64)\n",
+            id="another block dim",
+        ),
+        pytest.param(OPTIONS + PLAIN + unique().replace(")\ndef", ", module_options={})\ndef"), id="module_options"),
+    ],
+)
+def test_passed_by_on_purpose(tmp_path: Path, source: str) -> None:
+    assert found(tmp_path, source) == []

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
 from warpfix.codemods.drop_unique import DropUnique
 from warpfix.findings import Applicability, Finding, Fix, KernelRename
 from warpfix.hoisting import Hoister, UniqueKernel, hoister_for, kernel_key, sharers, unique_at_module_scope
+from warpfix.hoisting.dims import fits_own_module
+from warpfix.hoisting.facts import functions_around
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import own_module
-from warpfix.index.model import Construct, FileIndex
+from warpfix.index.model import Construct, FileIndex, ModuleChoice
 from warpfix.rules import Context, Rule, selects
 from warpfix.rules._kernels import head
+from warpfix.rules._places import joined
 from warpfix.rules.closure_kernel import RULE as CLOSURE
 from warpfix.rules.closure_kernel import closure_finding, in_unique_module
 
@@ -28,6 +32,8 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
         shares = one.landing is not None and company[one.landing.module] > 1
         if shares or (one.declined is not None and one.same and len(stable) > 1 and not _on_purpose(one.construct)):
             yield _finding(hoister, file, one)
+        elif one.landing is not None and (finding := _passed_by(hoister, file, one.construct)) is not None:
+            yield finding
     closures = selects(context.config.select, CLOSURE) if context.config.select else True
     closures = closures and not selects(context.config.ignore, CLOSURE)
     for verdict in verdicts:
@@ -54,6 +60,54 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
 def _on_purpose(construct: Construct) -> bool:
     """Whether a unique module is the only way to have what the kernel needs."""
     return construct.generic or "module_options" in construct.options
+
+
+def _passed_by(hoister: Hoister, file: FileIndex, construct: Construct) -> Finding | None:
+    """A unique kernel that would be at home among the file's plain kernels, but for options that pass it by."""
+    mates = [one for one in file.constructs if one.kind == "kernel" and one.module_choice is ModuleChoice.DEFAULT]
+    if not mates or any(one.generic or one.in_function for one in mates) or _said_why(file, construct):
+        return None
+    if not fits_own_module(hoister, file, construct):
+        return None
+    options: dict[str, str] = {}
+    for write in file.option_sets:
+        if write.via == "config" or write.target_module != own_module(file) or functions_around(write.enclosing):
+            continue
+        options.update(
+            {f"{name}={ast.unparse(value)}": str(write.node.lineno) for name, value in write.options.items()}
+        )
+    if not options:
+        return None
+    missed = {text: line for text, line in options.items() if text.partition("=")[0] not in construct.options}
+    message = f"`{construct.name}` is always the same kernel, yet it gets a Warp module of its own, built alone"
+    if missed:
+        line = next(iter(missed.values()))
+        message += f", and {joined(f'`{text}`' for text in missed)} of line {line} does not reach it there"
+    declined = (
+        f"the file's module has {joined(f'`{text}`' for text in options)}, which a unique module does not see, and "
+        "whether the kernel is meant to be built with that is a decision"
+    )
+    return Finding(
+        code=RULE.code,
+        rule=RULE.slug,
+        path=file.path,
+        **head(file, construct.node),
+        message=message,
+        advice=f'drop `module="unique"`, by hand: {declined}',
+        kernel=construct.qualname,
+        declined=declined,
+        data={"landing": own_module(file), "options": sorted(options)},
+    )
+
+
+_WHY = re.compile(r"#.*\b(?:unique|modules?|options?|isolat\w*|separate\w*|own|adjoint|backward)\b", re.I)
+
+
+def _said_why(file: FileIndex, construct: Construct) -> bool:
+    """Whether a comment at the kernel's head speaks of its module: somebody has decided."""
+    first = min([construct.node.lineno, *(one.lineno for one in construct.node.decorator_list)])
+    lines = file.text.splitlines()[max(first - 4, 0) : construct.node.lineno]
+    return any(_WHY.search(line) for line in lines)
 
 
 def _finding(hoister: Hoister, file: FileIndex, one: UniqueKernel) -> Finding:
@@ -126,7 +180,8 @@ RULE = Rule(
     fix_safety=(
         "`measured`: builds fall only where the kernels of one file are built together. The shared module is the "
         "file's own unless options are set for it, other kernels make it rebuild, or it is launched with other block "
-        "dims; then a module of its own for the file, named `<file>.stable`, which needs Warp 1.10."
+        "dims; then a module of its own for the file, named `<file>.stable`, which needs Warp 1.10. One kernel alone "
+        "that the file's options pass by is reported without a fix: joining would make them act on it."
     ),
     since="0.1.0",
     check=check,
