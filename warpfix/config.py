@@ -39,12 +39,15 @@ class Config:
     select: tuple[str, ...] = ()
     """Rules by code or slug, or a prefix such as ``WF2``; empty means all."""
     ignore: tuple[str, ...] = ()
+    """Rules that are not run, named in the same ways."""
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Glob pattern, relative to the project's root, to the rules that are not run on such files."""
     exclude: tuple[str, ...] = ()
     """Glob patterns relative to the project's root."""
     entry_points: tuple[str, ...] = ()
     """Files (relative to the root), dotted modules or ``module:function`` that start the application."""
     include_tests: bool = False
+    """Whether test files are reported on and edited; they are skipped by default."""
     commands: tuple[str, ...] = ()
     """What ``apply --verify`` and ``try`` run where the command line names no command, each as typed in a shell."""
     baseline: str | None = None
