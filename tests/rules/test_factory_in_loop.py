@@ -79,6 +79,16 @@ SILENT = [
         id="its argument is read in the loop",
     ),
     pytest.param(
+        program("for step in range(5):\n    for n in range(step):\n        wp.launch(make(n), dim=4)\n"),
+        id="an inner loop over something else each turn",
+    ),
+    pytest.param(
+        program(
+            "for step in range(5):\n    for n in (1, 2):\n        n = n + step\n        wp.launch(make(n), dim=4)\n"
+        ),
+        id="an inner loop whose name is bound again",
+    ),
+    pytest.param(
         "import warp as wp\n@wp.kernel\ndef k(v: int):\n    pass\ndef make(n):\n    return k\n"
         "for _ in range(5):\n    wp.launch(make(3), dim=1)\n",
         id="a function that makes nothing",
@@ -110,6 +120,17 @@ FIXED = [
         program("def step(n: int):\n    wp.launch(make(n), dim=4)\nfor _ in range(9):\n    step(N)\n"), id="annotated"
     ),
     pytest.param(program("N = 3\nfor _ in range(9):\n    wp.launch(make(N), dim=4)\n"), id="a constant"),
+    pytest.param(
+        program("for _ in range(9):\n    for n in (2, 3):\n        wp.launch(make(n), dim=4)\n"),
+        id="the same few at each step",
+    ),
+    pytest.param(
+        program(
+            "def step(n):\n    wp.launch(make(n), dim=4)\n"
+            "def main():\n    for _ in range(9):\n        for n in range(3):\n            step(n)\nif __name__ == '__main__':\n    main()\n"
+        ),
+        id="the same few at each step, through a function",
+    ),
     pytest.param(program(LOOP, parameters=", dtype=float"), id="a type as default"),
     pytest.param(
         program("for _ in range(9):\n    wp.launch(make(3, wp.vec3), dim=4)\n", parameters=", dtype=float"), id="a type"

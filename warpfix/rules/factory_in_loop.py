@@ -18,7 +18,7 @@ from warpfix.index.names import LAUNCHES
 from warpfix.index.scopes import Comprehension, Function, is_main_guard, parameters
 from warpfix.index.walk import Enclosing
 from warpfix.rules import Context, Rule
-from warpfix.rules._flow import binds, names_read
+from warpfix.rules._flow import binds, is_literal, names_read
 from warpfix.rules._kernels import head
 from warpfix.rules._places import innermost_function, loops_around
 
@@ -160,7 +160,7 @@ def _depends_on(call: ast.Call, loop: ast.AST) -> bool:
     if isinstance(loop, Comprehension):
         return True  # a table of kernels
     body = list(getattr(loop, "body", ()))
-    changing = binds(body)
+    changing = binds(body) - _same_each_turn(body)
     target = getattr(loop, "target", None)
     if target is not None:
         changing |= names_read(target)
@@ -168,6 +168,25 @@ def _depends_on(call: ast.Call, loop: ast.AST) -> bool:
     for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
         read |= names_read(argument)
     return bool(read & changing)
+
+
+def _same_each_turn(body: list[ast.stmt]) -> set[str]:
+    """Names that only a loop inside binds, over things that are written out: each turn goes through the same again."""
+    bound: Counter[str] = Counter()
+    fixed: set[str] = set()
+    for node in (inner for statement in body for inner in ast.walk(statement)):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            bound[node.id] += 1
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and _written_out(node.iter):
+            fixed.add(node.target.id)
+    return {name for name in fixed if bound[name] == 1}
+
+
+def _written_out(iterated: ast.expr) -> bool:
+    if isinstance(iterated, ast.Call):
+        named = isinstance(iterated.func, ast.Name) and iterated.func.id == "range"
+        return named and not iterated.keywords and all(map(is_literal, iterated.args))
+    return is_literal(iterated)
 
 
 def _called_again(
@@ -567,6 +586,12 @@ def _kind(index: ProjectIndex, file: FileIndex, expression: ast.expr, enclosing:
             bound = index.scope(scope).bindings[expression.id]
             if len(bound) == 1 and isinstance(bound[0], ast.arg):
                 return _parameter_kind(index, file, scope, around, bound[0], depth)
+        else:
+            bound = [] if expression.id in file.global_writes else file.bindings.get(expression.id, [])
+        if len(bound) == 1 and isinstance(bound[0], ast.For) and isinstance(bound[0].target, ast.Name):
+            kind = _element_kind(index, file, bound[0].iter, enclosing, depth)
+            if kind is not None:
+                return kind
     if isinstance(expression, (ast.Name, ast.Attribute)):
         value = value_of(index, file, expression, enclosing)
         if value is not expression:
@@ -582,6 +607,18 @@ def _kind(index: ProjectIndex, file: FileIndex, expression: ast.expr, enclosing:
     raise _Declined(
         f"what `{ast.unparse(expression)}` on line {expression.lineno} is, and how it compares, is not in the source"
     )
+
+
+def _element_kind(
+    index: ProjectIndex, file: FileIndex, iterated: ast.expr, enclosing: Enclosing, depth: int
+) -> str | None:
+    """What a loop goes through, one at a time; None where it is not written out, or of several kinds."""
+    if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name):
+        return "int" if index.resolve(file, iterated.func, enclosing) == "builtins.range" else None
+    if isinstance(iterated, (ast.Tuple, ast.List)) and iterated.elts:
+        kinds = {_kind(index, file, item, enclosing, depth + 1) for item in iterated.elts}
+        return kinds.pop() if len(kinds) == 1 else None
+    return None
 
 
 def _parameter_kind(
