@@ -202,6 +202,32 @@ def test_library_code_is_only_reported(tmp_path: Path) -> None:
     assert finding.declined is not None and "library code" in finding.declined
 
 
+CONFIGURE = "import warp.config\n\ndef configure(fast=True):\n    setattr(warp.config, 'enable_backward', not fast)\n"
+
+
+@pytest.mark.parametrize(
+    ("app", "late"),
+    [
+        ("import flow\nfrom settings import configure\nif __name__ == '__main__':\n    configure()\n", 1),
+        (
+            "import flow\nimport settings\ndef main():\n    settings.configure()\n    flow.run(None)\nif __name__ == '__main__':\n    main()\n",
+            1,
+        ),
+        ("import settings\nsettings.configure()\nimport flow\nflow.run(None)\n", 0),
+        ("import settings\nsettings.configure()\nimport flow\nsettings.configure()\nflow.run(None)\n", 0),
+        ("import flow\nimport settings\ndef main():\n    flow.run(None)\n", 0),
+    ],
+    ids=["under the guard", "in main", "above the import", "once in time", "never called"],
+)
+def test_set_by_a_function_of_another_file(tmp_path: Path, app: str, late: int) -> None:
+    items = found(tmp_path, app, settings=CONFIGURE)
+    assert len(items) == late
+    for item in items:
+        assert item.path.endswith("settings.py") and item.line == 4
+        assert item.fix is None and item.declined is not None
+        assert "flow.py" in item.message and "line 1 of app.py" in item.message
+
+
 MOVED = [
     pytest.param(
         f"import warp as wp\nimport flow\n{SET}\n{MAIN}",

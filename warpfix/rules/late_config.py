@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpfix.codemods.base import Edit
@@ -12,7 +12,7 @@ from warpfix.codemods.insert_statement import InsertStatement
 from warpfix.codemods.move_statement import MoveStatement
 from warpfix.codemods.remove_statement import RemoveStatement
 from warpfix.findings import Applicability, Finding, Fix
-from warpfix.index.build import ProjectIndex
+from warpfix.index.build import CallSite, ProjectIndex
 from warpfix.index.constructs import own_module
 from warpfix.index.model import Construct, FileIndex, ModuleChoice, OptionSet, Role
 from warpfix.index.scopes import Function, is_main_guard
@@ -59,15 +59,16 @@ def _creation_time(
     above = _statements_before(index, file, item)
     if above is None:
         return None
-    missed: dict[str, _Missed] = {}
-    for statement in above:
-        for created in _created_by(index, context, file, statement):
-            if created.path not in missed and _matters(index, created, name):
-                missed[created.path] = _Missed(created, statement)
-    if not missed:
+    causes = _missed_by(index, context, file, above, name)
+    call: CallSite | None = None
+    if not causes:
+        call, causes = _missed_by_callers(index, context, file, item, name)
+    if not causes:
         return None
-    causes = list(missed.values())
     first = min(causes, key=lambda entry: entry.cause.lineno)
+    line = f"line {first.cause.lineno}"
+    if call is not None:
+        line += f" of {index.project.relative(call.file.path)}"
     kernels = sorted(
         {
             (entry.file.path, construct.qualname)
@@ -79,10 +80,14 @@ def _creation_time(
     listed = _listing(index, file, causes)
     message = (
         f"`wp.config.{name} = {ast.unparse(value)}` comes too late for {listed}: Warp copies this option when it "
-        f"creates a module, which line {first.cause.lineno} has made it do, and "
+        f"creates a module, which {line} has made it do"
+        f"{'' if call is None else f' above the call on line {call.node.lineno}'}, and "
         f"{'that module' if len(causes) == 1 else 'those modules'} will never look at it again"
     )
-    fix, declined = _creation_fix(index, file, item, name, value, first, len(causes))
+    if call is None:
+        fix, declined = _creation_fix(index, file, item, name, value, first, len(causes))
+    else:
+        fix, declined = None, "it acts where another file calls for it, and that call would have to move"
     if fix is not None:
         advice = (
             f"move it above line {first.cause.lineno}; as it never acted on "
@@ -90,7 +95,7 @@ def _creation_time(
             "--select to have it made"
         )
     else:
-        advice = f"set it before line {first.cause.lineno} runs; no fix is offered: {declined}"
+        advice = f"set it before {line} runs; no fix is offered: {declined}"
     return Finding(
         code=RULE.code,
         rule=RULE.slug,
@@ -108,6 +113,36 @@ def _creation_time(
             "kernels": [list(pair) for pair in kernels],
         },
     )
+
+
+def _missed_by(
+    index: ProjectIndex, context: Context, file: FileIndex, above: Iterable[ast.stmt], name: str
+) -> list[_Missed]:
+    """What exists already where these statements of the file have run, and would have taken the option."""
+    missed: dict[str, _Missed] = {}
+    for statement in above:
+        for created in _created_by(index, context, file, statement):
+            if created.path not in missed and _matters(index, created, name):
+                missed[created.path] = _Missed(created, statement)
+    return list(missed.values())
+
+
+def _missed_by_callers(
+    index: ProjectIndex, context: Context, file: FileIndex, item: OptionSet, name: str
+) -> tuple[CallSite | None, list[_Missed]]:
+    """The same for a function that sets the option for other files: only where every call of it comes too late."""
+    if not item.enclosing or not isinstance(item.enclosing[0], ast.FunctionDef):
+        return None, []
+    late: list[tuple[CallSite, list[_Missed]]] = []
+    for site in index.call_sites(f"{index.prefix(file)}.{item.enclosing[0].name}"):
+        if site.file.role is Role.TEST:
+            continue
+        above = _statements_before(index, site.file, replace(item, node=site.statement, enclosing=site.enclosing))
+        causes = _missed_by(index, context, site.file, above or (), name)
+        if site.file is file or not causes:
+            return None, []
+        late.append((site, causes))
+    return late[0] if late else (None, [])
 
 
 def _listing(index: ProjectIndex, file: FileIndex, causes: Sequence[_Missed]) -> str:
