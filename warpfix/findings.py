@@ -86,5 +86,7 @@ class Finding:
     declined: str | None = None
     """Why no fix is offered, in plain words."""
     cost: Cost | None = None
+    cell: int | None = None
+    """Number of the notebook's cell that ``line`` and ``end_line`` count in; None for a finding in a file."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """Rule-specific facts for machine formats; JSON-able."""

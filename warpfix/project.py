@@ -42,7 +42,7 @@ class Project:
     """The folder that holds pyproject.toml, setup.cfg, setup.py or .git; that of the PATH itself if there is none."""
     config: Config
     files: tuple[str, ...]
-    """Every Python file of the project, sorted; the index reads only those that have to do with Warp."""
+    """Every Python file and notebook of the project, sorted; the index reads only those that have to do with Warp."""
     targets: frozenset[str]
     """The files that were asked for: findings are reported for these."""
     named: frozenset[str] = frozenset()
@@ -207,7 +207,7 @@ def _enumerate(
             name = entry.name
             try:
                 is_folder = entry.is_dir()
-                is_file = not is_folder and name.endswith(".py") and entry.is_file()
+                is_file = not is_folder and name.endswith((".py", ".ipynb")) and entry.is_file()
             except OSError:
                 continue
             if is_folder:
@@ -319,6 +319,8 @@ def module_names(path: str, project: Project, imported_tops: frozenset[str] = fr
     (imported by its full path) from a folder of scripts (whose files import each other by their bare names).
     """
     folder, filename = os.path.split(path)
+    if not filename.endswith(".py"):
+        return ()  # a notebook
     stem = filename[:-3]
     package = folder
     while os.path.exists(os.path.join(package, "__init__.py")):

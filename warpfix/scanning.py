@@ -11,12 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpfix.baseline import Key, judged, only_new, read_baseline
+from warpfix.cells import findings_by_cell, problems_by_cell
 from warpfix.changed_lines import changed_since
 from warpfix.config import Config, load_config
 from warpfix.errors import WarpfixError
 from warpfix.findings import Finding
 from warpfix.index.build import ProjectIndex, build_index
 from warpfix.index.model import Problem, Role
+from warpfix.index.notebook import SUFFIX, Notebook, read_notebook
+from warpfix.index.read import read_raw
 from warpfix.measure.profile import Profile
 from warpfix.output.scan_result import ScannedProject, ScanResult
 from warpfix.project import Project, discover, find_root
@@ -123,12 +126,20 @@ def scan_paths(
             changed = changed_since(root, since)
             reported[root] = [item for item in some if changed.touches(item.path, item.line, item.end_line)]
     findings_all = [finding for some in reported.values() for finding in some]
+    books = _notebooks(projects)
+    findings_all = findings_by_cell(findings_all, books)
+    problems_all = problems_by_cell([problem for item in scanned for problem in item.problems], books)
+    scanned = [replace(item, findings=tuple(findings_by_cell(item.findings, books))) for item in scanned]
     wanted = {finding.path for finding in findings_all}
+    texts: dict[tuple[str, int | None], str] = {
+        (path, None): file.text for item in scanned for path, file in item.index.files.items() if path in wanted
+    }
+    texts.update(((path, cell.number), cell.source) for path, book in books.items() for cell in book.cells)
     result = ScanResult(
         projects=tuple(_summary(item) for item in scanned),
         findings=tuple(findings_all),
-        problems=tuple(dict.fromkeys(problem for item in scanned for problem in item.problems)),
-        texts={path: file.text for item in scanned for path, file in item.index.files.items() if path in wanted},
+        problems=tuple(dict.fromkeys(problems_all)),
+        texts=texts,
         statistics=statistics,
         with_profile=profile is not None,
         since=since,
@@ -136,6 +147,20 @@ def scan_paths(
         stale=tuple(stale),
     )
     return scanned, result
+
+
+def _notebooks(projects: Iterable[Project]) -> dict[str, Notebook]:
+    """The notebooks of some projects that have to do with Warp, by path."""
+    found = {}
+    for project in projects:
+        for path in project.files:
+            if not path.endswith(SUFFIX):
+                continue
+            raw = read_raw(path, project.overlay)
+            if isinstance(raw, bytes) and b"warp" in raw:
+                with contextlib.suppress(ValueError):  # told as a problem already
+                    found[path] = read_notebook(raw)
+    return found
 
 
 def baselines(scanned: Iterable[Scanned], given: str | None) -> dict[str, str]:

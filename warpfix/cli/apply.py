@@ -363,7 +363,7 @@ def _report(plan: Plan, planned: Sequence[Change]) -> dict[str, Any]:
 
 def _summary(scan: _Scan, plan: Plan, planned: Sequence[Change], dry_run: bool) -> list[str]:
     """What was done and why, key changes, and what was left, grouped by the reason."""
-    from warpfix.output.scan_result import shown_path
+    from warpfix.output.scan_result import shown_path, shown_place
     from warpfix.verify.text import wrap
 
     lines = []
@@ -384,9 +384,7 @@ def _summary(scan: _Scan, plan: Plan, planned: Sequence[Change], dry_run: bool) 
     for dropped in plan.dropped:
         finding = dropped.finding
         name = f" `{finding.kernel.rpartition('.')[2]}`" if finding.kernel else ""
-        groups.setdefault(dropped.reason, []).append(
-            f"{shown_path(finding.path)}:{finding.line}{name} ({finding.code})"
-        )
+        groups.setdefault(dropped.reason, []).append(f"{shown_place(finding)}{name} ({finding.code})")
     if groups:
         lines += ["", "left:"]
         for reason, places in groups.items():

@@ -17,7 +17,8 @@ from warpfix.codemods.trees import tree_nodes
 from warpfix.config import Config
 from warpfix.index import names
 from warpfix.index.model import Construct, FileIndex, OptionSet, Problem, Role
-from warpfix.index.read import parse, read
+from warpfix.index.notebook import SUFFIX
+from warpfix.index.read import check_named, parse, read
 from warpfix.index.scopes import (
     Comprehension,
     Scope,
@@ -747,7 +748,7 @@ def _fill(index: ProjectIndex) -> None:
         else:
             text = source if b"\n" in source else source.replace(b"\r", b"\n")
         lines[path] = imported = _import_lines(text)
-        if b"__main__" in text and has_main_guard(text):
+        if (b"__main__" in text and has_main_guard(text)) or path.endswith(SUFFIX):
             guarded.add(path)
         mentions = b"warp" in source
         if mentions and (
@@ -759,9 +760,9 @@ def _fill(index: ProjectIndex) -> None:
             sources[path] = source
     for path in sorted(project.named - about_warp):
         # Nobody looks into a file without Warp, but who names one wants to hear that it is broken.
-        source = sources.get(path) or read(path, project.overlay)
-        if isinstance(source, bytes) and isinstance(parsed := parse(path, source), Problem):
-            index.problems.append(parsed)
+        problem = check_named(path, project.overlay)
+        if problem is not None and problem not in index.problems:
+            index.problems.append(problem)
             index._loaded[path] = None
     if not about_warp:
         return

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from warpfix.index.model import Problem
+from warpfix.index.notebook import SUFFIX, read_notebook
 
 
 def decode(source: bytes) -> str:
@@ -46,10 +47,44 @@ def parse(path: str, source: bytes) -> tuple[str, ast.Module] | Problem:
 
 
 def read(path: str, overlay: Mapping[str, bytes] = MappingProxyType({})) -> bytes | Problem:
-    """The bytes of a file, or why there are none; those of ``overlay`` stand in for what is on disk."""
+    """The bytes of a file, or why there are none; those of ``overlay`` stand in for what is on disk.
+
+    Of a notebook it is the code of its cells; nothing of one that does not mention Warp: they may hold many pictures.
+    """
+    raw = read_raw(path, overlay)
+    if not path.endswith(SUFFIX) or isinstance(raw, Problem):
+        return raw
+    if b"warp" not in raw:
+        return b""
+    try:
+        return read_notebook(raw).text.encode("utf-8", "replace")
+    except ValueError as error:
+        return Problem(path, None, str(error))
+
+
+def read_raw(path: str, overlay: Mapping[str, bytes] = MappingProxyType({})) -> bytes | Problem:
+    """The bytes of a file as it is, or why there are none."""
     if path in overlay:
         return overlay[path]
     try:
         return Path(path).read_bytes()
     except OSError as error:
         return Problem(path, None, f"can't be read: {error.strerror or error}")
+
+
+def check_named(path: str, overlay: Mapping[str, bytes] = MappingProxyType({})) -> Problem | None:
+    """What is wrong with a file that was named, whether it has to do with Warp or not."""
+    raw = read_raw(path, overlay)
+    if isinstance(raw, Problem):
+        return raw
+    if path.endswith(SUFFIX):
+        try:
+            raw = read_notebook(raw).text.encode("utf-8", "replace")
+        except ValueError as error:
+            return Problem(path, None, str(error))
+    parsed = parse(path, raw)
+    if not isinstance(parsed, Problem):
+        return None
+    if path not in overlay and Path(path).suffix not in ("", ".py", ".pyw", ".pyi", SUFFIX):
+        return Problem(path, None, "not a Python file or notebook")
+    return parsed

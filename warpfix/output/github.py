@@ -11,11 +11,15 @@ def render(result: ScanResult) -> str:
     lines = []
     for finding in result.findings:
         text = f"{finding.message}. {finding.advice}"
+        if finding.cell is not None:
+            text = f"cell {finding.cell}, line {finding.line}: {text}"
         if finding.cost is not None:
             text += f" ({cost_in_words(finding)})"
         # GitHub takes a column range only where both ends are on one line.
-        place = f"file={_property(shown_path(finding.path))},line={finding.line},endLine={finding.end_line}"
-        if finding.line == finding.end_line:
+        place = f"file={_property(shown_path(finding.path))}"
+        if finding.cell is None:  # lines of a cell are no lines of the file
+            place += f",line={finding.line},endLine={finding.end_line}"
+        if finding.cell is None and finding.line == finding.end_line:
             place += f",col={finding.column},endColumn={finding.end_column}"
         lines.append(f"::warning {place},title={_property(f'{finding.code} {finding.rule}')}::{_data(text)}")
     for problem in result.problems:

@@ -64,6 +64,7 @@ def finding_to_dict(finding: Finding) -> dict[str, Any]:
         "rule": finding.rule,
         "path": shown_path(finding.path),
         "absolute_path": finding.path,
+        "cell": finding.cell,
         "line": finding.line,
         "column": finding.column,
         "end_line": finding.end_line,

@@ -64,6 +64,18 @@ def render(result: ScanResult) -> str:
 
 def _result(finding: Finding, place: int) -> dict[str, Any]:
     text = f"{finding.message}. {finding.advice[:1].upper()}{finding.advice[1:]}."
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": _artifact(finding.path)}}
+    if finding.cell is None:
+        location["physicalLocation"]["region"] = {
+            "startLine": finding.line,
+            "startColumn": finding.column,
+            "endLine": finding.end_line,
+            "endColumn": finding.end_column,
+        }
+    else:
+        # Lines of a cell are no lines of the file.
+        text = f"Cell {finding.cell}, line {finding.line}: {text}"
+        location["logicalLocations"] = [{"name": f"cell {finding.cell}", "kind": "cell"}]
     if finding.cost is not None:
         text += f" ({cost_in_words(finding)})"
     return {
@@ -71,24 +83,14 @@ def _result(finding: Finding, place: int) -> dict[str, Any]:
         "ruleIndex": place,
         "level": "warning",
         "message": {"text": text},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": _artifact(finding.path),
-                    "region": {
-                        "startLine": finding.line,
-                        "startColumn": finding.column,
-                        "endLine": finding.end_line,
-                        "endColumn": finding.end_column,
-                    },
-                }
-            }
-        ],
+        "locations": [location],
         "partialFingerprints": {"warpfix/v1": _fingerprint(finding)},
         "properties": {
             "rule": finding.rule,
             "applicability": None if finding.fix is None else finding.fix.applicability.value,
             "declined": finding.declined,
+            "cell": finding.cell,
+            "line": finding.line,
         },
     }
 

@@ -34,7 +34,8 @@ class ScanResult:
     projects: tuple[ScannedProject, ...]
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
-    texts: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[tuple[str, int | None], str] = field(default_factory=dict)
+    """Path and, in a notebook, number of the cell, to the text that lines count in."""
     statistics: Mapping[str, float] = field(default_factory=dict)
     """Seconds by stage (``discover``, ``index``) and by rule code."""
     with_profile: bool = False
@@ -44,6 +45,12 @@ class ScanResult:
     """Entries of a baseline that nothing corresponds to any more: its path, and the entry in words."""
     since: str | None = None
     """With ``--diff``: the revision that the reported lines differ from."""
+
+
+def shown_place(finding: Finding) -> str:
+    """Where a finding is: ``app.py:9``, or ``book.ipynb:cell 3:2``."""
+    cell = "" if finding.cell is None else f"cell {finding.cell}:"
+    return f"{shown_path(finding.path)}:{cell}{finding.line}"
 
 
 def shown_path(path: str, base: str | None = None) -> str:

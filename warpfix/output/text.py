@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import click
 
 from warpfix.findings import Finding
-from warpfix.output.scan_result import ScanResult, shown_path
+from warpfix.output.scan_result import ScanResult, shown_path, shown_place
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WIDTH = 160
@@ -19,11 +19,12 @@ def render(result: ScanResult, colour: bool = False, statistics: bool = False) -
     """The whole report; ends with a line end. Problems are not in it: they go to stderr."""
     paint: Callable[..., str] = click.style if colour else _plain
     lines: list[str] = []
-    split: dict[str, list[str]] = {}
+    split: dict[tuple[str, int | None], list[str]] = {}
     for finding in result.findings:
-        if finding.path not in split and finding.path in result.texts:
-            split[finding.path] = _LINE_END.split(result.texts[finding.path])
-        lines.extend(_finding(finding, split.get(finding.path, []), paint))
+        key = (finding.path, finding.cell)
+        if key not in split and key in result.texts:
+            split[key] = _LINE_END.split(result.texts[key])
+        lines.extend(_finding(finding, split.get(key, []), paint))
         lines.append("")
     lines.extend(_summary(result))
     if statistics:
@@ -37,7 +38,7 @@ def _plain(text: str, **style: object) -> str:
 
 
 def _finding(finding: Finding, source: list[str], paint: Callable[..., str]) -> Iterator[str]:
-    where = f"{shown_path(finding.path)}:{finding.line}:{finding.column}"
+    where = f"{shown_place(finding)}:{finding.column}"
     yield f"{paint(where, bold=True)} {paint(finding.code, fg='red', bold=True)} {finding.rule}: {finding.message}"
     if 1 <= finding.line <= len(source):
         text = source[finding.line - 1].replace("\t", " ").replace("\f", " ")

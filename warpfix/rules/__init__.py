@@ -22,6 +22,7 @@ from warpfix.errors import WarpfixError
 from warpfix.findings import Finding
 from warpfix.index.build import ProjectIndex
 from warpfix.index.model import FileIndex, Problem, Role
+from warpfix.index.notebook import SUFFIX
 from warpfix.measure.profile import Profile
 
 
@@ -179,6 +180,7 @@ def run_rules(
             if timings is not None:
                 timings[rule.code] = timings.get(rule.code, 0.0) + time.perf_counter() - started
         findings.extend(_suppress(file, found, here))
+    findings = [_not_in_notebooks(finding) for finding in findings]
     if not index.project.editable:
         findings = [_not_editable(finding) for finding in findings]
     if profile is not None:
@@ -200,6 +202,12 @@ def _not_editable(finding: Finding) -> Finding:
     if finding.fix is None:
         return finding
     return replace(finding, fix=None, declined="the file is installed, not part of a project: reported, never edited")
+
+
+def _not_in_notebooks(finding: Finding) -> Finding:
+    if finding.fix is None or not any(path.endswith(SUFFIX) for path in (finding.path, *finding.fix.edits)):
+        return finding
+    return replace(finding, fix=None, declined="notebooks are reported, never edited")
 
 
 # ---- suppressions

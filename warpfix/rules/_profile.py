@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from warpfix.findings import Cost, Finding
+from warpfix.index.notebook import SUFFIX
 from warpfix.measure.profile import Load, OptionWrite, Profile, Run
 
 
@@ -23,6 +24,9 @@ def join_profile(findings: Iterable[Finding], profile: Profile) -> list[Finding]
     writes = _writes(run)
     kept: list[Finding] = []
     for finding in findings:
+        if finding.path.endswith(SUFFIX):
+            kept.append(finding)  # a kernel of IPython runs its cells from files of its own: nothing to join by
+            continue
         lines = {(os.path.realpath(finding.path), line) for line in range(finding.line, finding.end_line + 1)}
         for where in finding.data.get("option_lines", ()):
             lines.add((os.path.realpath(where[0]), where[1]))

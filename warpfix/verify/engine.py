@@ -11,6 +11,8 @@ from typing import Any
 from warpfix.errors import EXIT_FINDINGS, EXIT_OK, WarpfixError
 from warpfix.files import CannotWrite, Change, SourceFile, changes, check_writable, undo, write_all
 from warpfix.findings import Applicability, KernelRename
+from warpfix.index.model import Problem
+from warpfix.index.read import read
 from warpfix.measure.profile import Load, Profile, Run
 from warpfix.measure.report import summary
 from warpfix.plan import Dropped, Plan, Planned, render
@@ -610,9 +612,8 @@ def _compile_check(texts: Mapping[str, str]) -> Check | None:
 def _star_importers(root: str) -> Iterable[tuple[str, str]]:
     """The project's files that may star-import something."""
     for path in discover([root])[0].files:
-        try:
-            data = Path(path).read_bytes()
-        except OSError:
+        data = read(path)
+        if isinstance(data, Problem):
             continue
         if b"*" in data and b"import" in data:
             yield path, data.decode("utf-8", "replace")
