@@ -5,7 +5,8 @@ specialised (what it captures varies), or stable and then either a complete set 
 none. Nothing here is guessed: what can't be proved from the source is declined in words.
 
 One file for each question: ``needs`` (what it captures), ``values`` (whether that varies), ``definitions`` (whether it
-may stand elsewhere), ``outer_names`` (whether what it reads is there at import), ``uses`` (who sees that it moved),
+may stand elsewhere), ``outer_names`` (whether what it reads is there at import), ``reached``
+(what the functions read that it calls), ``uses`` (who sees that it moved),
 ``landing`` (which Warp module), ``places`` and ``naming`` (where and under which name). ``planner`` asks them.
 """
 

@@ -14,8 +14,9 @@ from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Item
 from warpfix.hoisting.outer_names import rebound
 from warpfix.hoisting.project import Hoister
+from warpfix.hoisting.reached import passed_problem, reached_problem, registered
 from warpfix.hoisting.uses import check_uses
-from warpfix.index.captures import Occurrence, Scope
+from warpfix.index.captures import DefinitionNode, Occurrence, Scope
 from warpfix.index.constructs import own_module
 from warpfix.index.model import Construct, FileIndex, ModuleChoice, OptionSet
 from warpfix.index.names import LAUNCHES
@@ -70,12 +71,7 @@ def isolation(hoister: Hoister, file: FileIndex, construct: Construct) -> Isolat
         )
     item = Item(construct.node, construct.name, _scope_of(ground, construct), construct)
     check_uses(ground, item)
-    for occurrence, bound in ground.scopes.outside_names(construct.node):
-        if bound is None or bound.kind == "module":
-            if bound is not None and (problem := rebound(ground, occurrence)) is not None:
-                raise Declined(problem)
-        elif not (bound is item.scope and occurrence.name == item.name):
-            _check_captured(ground, item, occurrence, bound)
+    _check_reads(ground, item)
     _check_config(hoister, file)
     options = _options_of(hoister, file, construct)
     if options and hoister.warp_min < _CARRIED:
@@ -84,6 +80,31 @@ def isolation(hoister: Hoister, file: FileIndex, construct: Construct) -> Isolat
             "`module_options=` needs Warp 1.13"
         )
     return Isolate(construct.node.lineno, construct.name, tuple(options.items()))
+
+
+def _check_reads(ground: Ground, item: Item) -> None:
+    """All that the kernel reads, itself and through the functions that it calls, wherever those are defined."""
+    todo: list[DefinitionNode] = [item.node]  # type: ignore[list-item]
+    seen: set[ast.AST] = set()
+    while todo:
+        node = todo.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        called = {c.func.id for c in tree_nodes(node) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name)}
+        if (problem := reached_problem(ground, node)) is not None:
+            raise Declined(problem)
+        for occurrence, bound in ground.scopes.outside_names(node):
+            if bound is None or bound.kind == "module":
+                if bound is not None and (problem := rebound(ground, occurrence)) is not None:
+                    raise Declined(problem)
+            elif not (bound is item.scope and occurrence.name == item.name):
+                _check_captured(ground, item, occurrence, bound)
+                given = not all(isinstance(one, ast.FunctionDef) for one in bound.bindings.get(occurrence.name, ()))
+                if given and occurrence.name in called and (problem := passed_problem(ground.hoister)) is not None:
+                    raise Declined(problem)
+                todo += [one for one in bound.bindings.get(occurrence.name, ()) if isinstance(one, ast.FunctionDef)]
+                todo += registered(ground, bound, occurrence.name)
 
 
 def _scope_of(ground: Ground, construct: Construct) -> Scope:

@@ -16,6 +16,7 @@ from warpfix.hoisting.facts import functions_around
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import SNAPSHOT_OPTIONS, AsItShouldBe, Item, Landing, Unproved
 from warpfix.hoisting.outer_names import rebound
+from warpfix.hoisting.reached import reached_problem
 from warpfix.hoisting.uses import check_use
 from warpfix.index.constructs import own_module, parameter_default
 from warpfix.index.model import Construct, FileIndex, ModuleChoice
@@ -68,6 +69,8 @@ def module_scope_problem(hoister: Hoister, file: FileIndex, construct: Construct
     for occurrence, bound in ground.scopes.outside_names(construct.node):
         if (bound is None or bound.kind == "module") and (problem := rebound(ground, occurrence)) is not None:
             raise Unproved(problem)
+    if (problem := reached_problem(ground, construct.node)) is not None:
+        raise Unproved(problem)
     if hoister.module_touched is not None:
         raise Declined(f"{hoister.module_touched} changes options through a kernel's module")
     for occurrence in ground.scopes.references(scope, construct.name):

@@ -10,6 +10,7 @@ from warpfix.hoisting.follow import is_plain_native, registered_for
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Capture, Item, Unproved, Varies
 from warpfix.hoisting.outer_names import check_globals
+from warpfix.hoisting.reached import reached_problem
 from warpfix.hoisting.values import may_change, mutable, not_constant
 from warpfix.index.captures import DefinitionNode, Occurrence, Scope
 from warpfix.index.model import Construct, ModuleChoice
@@ -87,6 +88,8 @@ class Needs:
                 check(self.ground, item)
             except Declined as reason:
                 problem = _worse(problem, reason)
+        if problem is None and (read := reached_problem(self.ground, node)) is not None:
+            problem = Unproved(read)
         if problem is not None:
             raise problem
         self._items[key] = item

@@ -86,7 +86,17 @@ def rebound(ground: Ground, occurrence: Occurrence) -> str | None:
     if name in ground.hoister.written_attributes and written_from_outside(ground, name):
         return f"it reads `{name}`, which other code assigns from outside (`….{name} = …`)"
     bindings = ground.file.bindings.get(name, [])
+    if len(bindings) > 1 and _assigned_again(ground, bindings):
+        return f"it reads `{name}`, which the file binds more than once"
     return _value_problem(ground, occurrence, bindings, False) if len(bindings) == 1 else None
+
+
+def _assigned_again(ground: Ground, bindings: Sequence[ast.AST]) -> bool:
+    """Whether one of several bindings is a value, and they are not the ways through one ``if`` or ``try``."""
+    if all(isinstance(one, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)) for one in bindings):
+        return False
+    tops = {chain[-1] if (chain := ground.facts.chain(binding)) else binding for binding in bindings}
+    return not (len(tops) == 1 and isinstance(tops.pop(), ast.Try)) and not _exclusive(ground, bindings)
 
 
 def _same_import(ground: Ground, name: str, bindings: Sequence[ast.AST], places: Sequence[list[ast.AST]]) -> bool:

@@ -62,6 +62,8 @@ class Hoister:
         self._at_import: dict[tuple[str, int], bool] = {}
         self._contents: dict[str, bool] = {}
         self._expecting: dict[ast.AST, bool] = {}
+        self.read_problems: dict[ast.AST, str | None] = {}
+        """Warp function to why what it reads may change; filled where it is asked."""
         self.native: dict[str, bool] = {}
         """Canonical name of a function to whether it is native code or reaches some; filled where it is asked."""
         self.unique_kernels: dict[str, list[UniqueKernel]] = {}
@@ -130,6 +132,15 @@ class Hoister:
         return any(
             write.via != "config" and write.target_module in (own_module(file), None) for write in file.option_sets
         )
+
+    def option_setter(self, file: FileIndex) -> str | None:
+        """``file.py:12`` where options are set that reach, or may reach, the file's default Warp module."""
+        reached = {file.module, self.index.prefix(file), own_module(file), None}
+        for other in (file, *self.index.files.values()):
+            for write in other.option_sets:
+                if write.via != "config" and write.target_module in reached:
+                    return f"{os.path.basename(other.path)}:{write.node.lineno}"
+        return None
 
     def _texts(self) -> Iterator[str]:
         for path in self.index.project.files:

@@ -11,6 +11,7 @@ from warpfix.codemods.memoise import Memoise
 from warpfix.findings import Applicability, Finding, Fix, KernelRename
 from warpfix.hoisting import hoister_for, kernel_key
 from warpfix.hoisting.facts import FileFacts
+from warpfix.hoisting.reached import changing_read
 from warpfix.index.build import CallSite, ProjectIndex
 from warpfix.index.constructs import call_argument, parameter_default, value_of
 from warpfix.index.model import Construct, FileIndex, OptionSet, Role
@@ -415,6 +416,8 @@ def _check_factory(
             raise _Declined(
                 f"`{name}`, which it reads, is assigned more than once: a kept kernel would not see the change"
             )
+    if (problem := changing_read(hoister_for(index, context.config), file, factory)) is not None:
+        raise _Declined(f"{problem}: a kept kernel would not see the change")
     for other in index.files.values():
         for item in other.option_sets:
             if item.via == "config" and set(item.options) <= _NOT_HASHED and not item.dynamic:
