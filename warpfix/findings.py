@@ -64,6 +64,9 @@ class Cost:
     builds: int
     milliseconds: float
     ran: bool = True
+    repeats: int = 0
+    """Those of the builds that built a module again, for the same target and block size: the most that a fix saves."""
+    repeats_milliseconds: float = 0.0
 
 
 @dataclass(frozen=True)

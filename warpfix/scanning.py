@@ -35,6 +35,8 @@ class Scanned:
     config: Config
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
+    refuted: tuple[tuple[Finding, str], ...] = ()
+    """What the profile refutes, and why, in words."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,9 @@ def scan_paths(
         if prepare is not None:
             prepare(index, config)
         with _without_collector():
-            findings, problems = run_rules(index, config, profile, statistics)
-        scanned.append(Scanned(index, config, tuple(findings), tuple(problems)))
+            refuted: list[tuple[Finding, str]] = []
+            findings, problems = run_rules(index, config, profile, statistics, refuted)
+        scanned.append(Scanned(index, config, tuple(findings), tuple(problems), tuple(refuted)))
     reported = {item.index.project.root: list(item.findings) for item in scanned}
     known, stale = _leave_out_known(scanned, reported, baselines(scanned, baseline)) if with_baseline else (0, [])
     if since is not None:
@@ -142,6 +145,7 @@ def scan_paths(
         texts=texts,
         statistics=statistics,
         with_profile=profile is not None,
+        refuted=tuple(pair for item in scanned for pair in item.refuted),
         since=since,
         known=known,
         stale=tuple(stale),
@@ -191,6 +195,7 @@ def _leave_out_known(
             root = item.index.project.root
             texts = {name: file.text for name, file in item.index.files.items()}
             reported[root] = only_new(reported[root], remaining, texts, base)
+            only_new((finding for finding, _ in item.refuted), remaining, texts, base)  # not stale in other commands
         for rule, file, _, what in unmatched(remaining, some, base):
             stale.append((path, f"{rule} {file}: {what}"))
     return before - sum(map(len, reported.values())), stale

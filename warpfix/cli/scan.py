@@ -22,6 +22,7 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=str), metavar="[PATH]...")
 @click.option("--profile", type=click.Path(dir_okay=False), help="Report of `warpfix measure -o`: say what each cost.")
+@click.option("--verbose", is_flag=True, help="With --profile: say what it refutes, and why.")
 @click.option("--select", multiple=True, metavar="RULE,...", help="Only these rules, by code, slug or prefix (WF2).")
 @click.option("--ignore", multiple=True, metavar="RULE,...", help="Not these rules.")
 @click.option("--include-tests", is_flag=True, help="Report on test files too.")
@@ -51,6 +52,7 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
 def command(
     paths: tuple[str, ...],
     profile: str | None,
+    verbose: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     include_tests: bool,
@@ -78,6 +80,10 @@ def command(
     """
     if diff is not None and "-" in paths:
         raise WarpfixError("--diff compares files with git: it and `-` exclude each other")
+    if verbose and profile is None:
+        raise WarpfixError("--verbose says what a profile refutes: it needs --profile")
+    if write_baseline and profile is not None:
+        raise WarpfixError("--write-baseline lists what the source shows: it and --profile exclude each other")
     if write_baseline and (diff is not None or "-" in paths or form != "text" or output is not None):
         raise WarpfixError("--write-baseline writes all findings of files: it excludes `-`, --diff, --format and -o")
     from warpfix.output.scan_result import shown_path
@@ -114,7 +120,7 @@ def command(
     else:
         from warpfix.output import text
 
-        rendered = text.render(result, colour=output is None and _colour(), statistics=statistics)
+        rendered = text.render(result, colour=output is None and _colour(), statistics=statistics, verbose=verbose)
     if output is not None:
         try:
             output.write_text(rendered, encoding="utf-8", newline="\n")

@@ -52,6 +52,11 @@ def to_dict(result: ScanResult, statistics: bool = False) -> dict[str, Any]:
         ],
     }
     document["stale_baseline"] = [{"baseline": shown_path(path), "entry": entry} for path, entry in result.stale]
+    if result.with_profile:
+        document["refuted"] = [
+            {"code": one.code, "path": shown_path(one.path), "line": one.line, "message": one.message, "reason": reason}
+            for one, reason in result.refuted
+        ]
     if statistics:
         document["statistics"] = {"seconds": dict(result.statistics)}
     return document

@@ -39,6 +39,8 @@ class ScanResult:
     statistics: Mapping[str, float] = field(default_factory=dict)
     """Seconds by stage (``discover``, ``index``) and by rule code."""
     with_profile: bool = False
+    refuted: tuple[tuple[Finding, str], ...] = ()
+    """What the profile refutes, and why, in words: left out."""
     known: int = 0
     """Findings that a baseline lists: left out."""
     stale: tuple[tuple[str, str], ...] = ()

@@ -15,16 +15,27 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _WIDTH = 160
 
 
-def render(result: ScanResult, colour: bool = False, statistics: bool = False) -> str:
-    """The whole report; ends with a line end. Problems are not in it: they go to stderr."""
+def render(result: ScanResult, colour: bool = False, statistics: bool = False, verbose: bool = False) -> str:
+    """The whole report; ends with a line end. Problems are not in it: they go to stderr.
+
+    With ``verbose`` it says what the profile refutes, and why.
+    """
     paint: Callable[..., str] = click.style if colour else _plain
     lines: list[str] = []
     split: dict[tuple[str, int | None], list[str]] = {}
-    for finding in result.findings:
+    ran = [finding for finding in result.findings if finding.cost is None or finding.cost.ran]
+    never_ran = [finding for finding in result.findings if finding.cost is not None and not finding.cost.ran]
+    for finding in (*ran, *never_ran):
+        if never_ran and finding is never_ran[0]:
+            lines += [paint("In code that the measured command never ran:", bold=True), ""]
         key = (finding.path, finding.cell)
         if key not in split and key in result.texts:
             split[key] = _LINE_END.split(result.texts[key])
         lines.extend(_finding(finding, split.get(key, []), paint))
+        lines.append("")
+    if verbose and result.refuted:
+        lines.append(paint("Left out, as the profile refutes it:", bold=True))
+        lines += [f"{shown_place(one)}:{one.column} {one.code} {one.rule}: {why}" for one, why in result.refuted]
         lines.append("")
     lines.extend(_summary(result))
     if statistics:
@@ -65,7 +76,11 @@ def cost_in_words(finding: Finding) -> str:
     if not cost.ran:
         return "never ran in the measured command"
     builds = "1 build" if cost.builds == 1 else f"{cost.builds} builds"
-    return f"cost in the measured command: {builds}, {cost.milliseconds:.0f} ms of module time"
+    saved = ""
+    if cost.repeats:
+        again = "1 of them a repeat" if cost.repeats == 1 else f"{cost.repeats} of them repeats"
+        saved = f"; {again}: a fix saves at most {cost.repeats_milliseconds:.0f} ms"
+    return f"cost in the measured command: {builds}, {cost.milliseconds:.0f} ms of module time{saved}"
 
 
 _NO_WARP = "nothing to look at: the one file that was read does not import Warp, or is no Python"
@@ -87,6 +102,9 @@ def _summary(result: ScanResult) -> Iterator[str]:
         yield f"nothing {new}found {where}in {_count(scanned, 'file')} that {'use' if scanned != 1 else 'uses'} Warp"
     else:
         yield f"nothing to look at: none of {_count(seen, 'file')} imports Warp" if seen != 1 else _NO_WARP
+    if result.refuted:
+        them = "it" if len(result.refuted) == 1 else "them"
+        yield f"{_count(len(result.refuted), 'finding')} left out, as the profile refutes {them} (--verbose says why)"
     if result.known:
         yield f"{_count(result.known, 'known finding')} left out, as the baseline lists them"
     left_out = sum(project.left_out for project in result.projects)

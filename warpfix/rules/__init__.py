@@ -141,6 +141,7 @@ def run_rules(
     config: Config,
     profile: Profile | None = None,
     timings: dict[str, float] | None = None,
+    refuted: list[tuple[Finding, str]] | None = None,
 ) -> tuple[list[Finding], list[Problem]]:
     """Run the selected rules over the files that were asked for.
 
@@ -149,6 +150,7 @@ def run_rules(
         config: Which rules, where.
         profile: A measured command; findings then carry their cost, and what it refutes is left out.
         timings: Filled with seconds per rule code, if given.
+        refuted: Filled with what the profile refutes, each with the reason in words, if given.
 
     Returns:
         Findings in order of path, line, column and code, and problems: those of the index, and one for each file on
@@ -186,7 +188,7 @@ def run_rules(
     if profile is not None:
         from warpfix.rules._profile import join_profile
 
-        findings = join_profile(findings, profile)
+        findings = join_profile(findings, profile, refuted)
     findings.sort(key=lambda item: (item.path, item.line, item.column, item.code, item.message))
     problems.extend(problem for problem in index.problems if problem not in problems)
     return findings, problems
