@@ -156,7 +156,8 @@ def write_all(planned: Sequence[Change], root: str) -> None:
         root: The project's folder. Files outside of it, also behind a link, are refused.
 
     Raises:
-        CannotWrite: nothing was written; the message says which file and why.
+        CannotWrite: nothing was written; the message says which file and why. Where files could not be put back, it
+            says so, and ``undo`` restores them.
     """
     if not planned:
         return
@@ -169,6 +170,11 @@ def write_all(planned: Sequence[Change], root: str) -> None:
             record.keep(planned, root)
             _replace_all(targets, planned)
         except BaseException as error:
+            if not _all_as_before(targets, planned):
+                # What was replaced is in the record still, and nowhere else.
+                raise CannotWrite(
+                    f"{error}: some files are written, and could not all be put back; `warpfix undo` restores them"
+                ) from error
             record.take_back()
             if not isinstance(error, OSError):
                 raise
@@ -194,7 +200,8 @@ def undo(root: str) -> list[str]:
         try:
             _replace_all(targets, planned)
         except OSError as error:
-            raise CannotWrite(f"{error.filename or ''}: {error.strerror or error}; nothing was changed") from error
+            state = "nothing was changed" if _all_as_before(targets, planned) else "some files are restored: undo again"
+            raise CannotWrite(f"{error.filename or ''}: {error.strerror or error}; {state}") from error
         record.forget()
     return [change.path for change in planned]
 
@@ -208,10 +215,20 @@ def _replace_all(targets: Sequence[str], planned: Sequence[Change]) -> None:
             _replace(target, change.after)
     except BaseException:
         for target, change in reversed(done):
-            # The last one may be old or new: an interrupt can come right after the rename.
-            if Path(target).read_bytes() != change.before:
-                _replace(target, change.before)
+            # The last one may be old or new: an interrupt can come right after the rename. One that can't be put back
+            # is no reason to leave the others.
+            with contextlib.suppress(OSError):
+                if Path(target).read_bytes() != change.before:
+                    _replace(target, change.before)
         raise
+
+
+def _all_as_before(targets: Sequence[str], planned: Sequence[Change]) -> bool:
+    """Whether every file is what it was planned from."""
+    try:
+        return all(Path(target).read_bytes() == one.before for target, one in zip(targets, planned, strict=True))
+    except OSError:
+        return False
 
 
 def _sweep(targets: Iterable[str]) -> None:

@@ -123,6 +123,27 @@ def test_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(path.name for path in tmp_path.glob(".warpfix*")) == []
 
 
+def test_what_could_not_be_put_back_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = make(tmp_path, "a.py", "b.py", "c.py")
+    replace = os.replace
+    calls = []
+
+    def full(source: str, target: str) -> None:
+        calls.append(target)
+        # The record and the first two files are written; then nothing is, but for one of those two.
+        if len(calls) > 3 and not (target.endswith("a.py")):
+            raise OSError(28, "No space left on device", target)
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "replace", full)
+        with pytest.raises(CannotWrite, match="warpfix undo"):
+            write_all(planned, str(tmp_path))
+    assert [(tmp_path / name).read_bytes() for name in ("a.py", "b.py", "c.py")] == [b"old\n", b"new\n", b"old\n"]
+    assert undo(str(tmp_path)) == [str(tmp_path / "b.py")]
+    assert [(tmp_path / name).read_bytes() for name in ("a.py", "b.py", "c.py")] == [b"old\n"] * 3
+
+
 @pytest.mark.parametrize("at", range(1, 5))
 def test_an_interrupt_restores_what_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     planned = make(tmp_path, "a.py", "b.py", "c.py")
