@@ -304,6 +304,31 @@ CASES = [
     ),
     case(
         """
+        def total(a):
+            len = 3.0
+
+            @wp.kernel
+            def sum(a: wp.array(dtype=float)):
+                a[0] = len
+
+            wp.launch(sum, dim=1, inputs=[a])
+        """,
+        """
+        total_len = 3.0
+
+
+        @wp.kernel
+        def total_sum(a: wp.array(dtype=float)):
+            a[0] = total_len
+
+
+        def total(a):
+            wp.launch(total_sum, dim=1, inputs=[a])
+        """,
+        "names of builtins, which the file may come to use",
+    ),
+    case(
+        """
         def one(a):
             @wp.func
             def f(x: float) -> float:

@@ -102,6 +102,21 @@ def test_found(tmp_path: Path, source: str) -> None:
     assert (finding.fix is None) is (finding.declined is not None)
 
 
+@pytest.mark.parametrize(
+    ("main", "late"),
+    [
+        ("import warp as wp\nimport app\n\napp.start(None)\napp.run(None)\n", 1),
+        ("import warp as wp\nimport app\n\napp.run(None)\n", 1),
+        ("import warp as wp\nimport app\n\nSCALE = app.make(1)\napp.start(None)\n", 0),
+    ],
+    ids=["a launch by a function of that file above", "it launches what it makes", "made before any launch"],
+)
+def test_a_script_whose_work_is_done_by_functions_of_another_file(tmp_path: Path, main: str, late: int) -> None:
+    start = "\ndef start(a):\n    wp.launch(first, dim=1, inputs=[a])\n"
+    source = (FACTORY if "make" in main else STABLE) + start
+    assert len(found(tmp_path, source, main=main)) == late
+
+
 def test_the_fix_of_a_plain_one_is_safe(tmp_path: Path) -> None:
     (finding,) = found(tmp_path, STABLE, main="import app\n\napp.run(None)\n")
     assert finding.fix is not None

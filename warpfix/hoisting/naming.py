@@ -12,6 +12,7 @@ from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Item, Verdict, with_needs
 from warpfix.hoisting.outer_names import written_from_outside
 from warpfix.hoisting.places import Places
+from warpfix.index.captures import is_builtin
 
 
 class Names:
@@ -91,6 +92,8 @@ class Names:
         file = self.ground.file
         if name in file.bindings or name in file.global_writes or name in self.taken:
             return False
+        if is_builtin(name):
+            return False  # whoever adds a line to this file, or imports everything from it, means Python's own
         if name.startswith("test") or (
             name.startswith("__") and any(isinstance(n, ast.ClassDef) for n in self.ground.facts.chain(item.node))
         ):

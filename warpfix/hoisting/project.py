@@ -338,20 +338,23 @@ class Hoister:
                 if len(around) > 1 or not self.only_at_import(other, around[0], call.enclosing[:outer], depth + 1):
                     return False
             elif any(is_main_guard(node) for node in call.enclosing) or any(
-                self._launched_by_then(other, launch, call) for launch in other.launches
+                self._launched_by_then(holder, launch, other, call)
+                for holder in {id(one): one for one in (other, file)}.values()
+                for launch in holder.launches
             ):
                 return False
         # The costly question last: whether anything else refers to it, under this or another name.
         return sites > 0 and len(self.index.references(canonical)) == sites
 
-    def _launched_by_then(self, file: FileIndex, launch: Launch, call: CallNode) -> bool:
-        """Whether a launch of the file may have run when a call at its module scope returns.
+    def _launched_by_then(self, holder: FileIndex, launch: Launch, file: FileIndex, call: CallNode) -> bool:
+        """Whether a launch of ``holder`` may have run when a call at the module scope of ``file`` returns.
 
-        A script that does its work at module scope (``main()`` without a guard) launches while it is imported.
+        A script that does its work at module scope (``main()`` without a guard) launches while it is imported, be it
+        by functions of other files.
         """
         around = functions_around(launch.enclosing)
         if not around:
-            return _comes_before(launch.node, call)
+            return holder is file and _comes_before(launch.node, call)
         name = getattr(around[0], "name", "")
         return any(
             here is file and (bool(functions_around(other.enclosing)) or other.node.lineno <= call.node.lineno)
