@@ -75,15 +75,15 @@ class Data:
         """Count something that is not digested."""
         self.left_out[why] = self.left_out.get(why, 0) + 1
 
-    def ran(self, kernel, params, adjoint, device):
-        # type: (Any, Any, bool, Any) -> None
+    def ran(self, kernel, params, adjoint, device, stream=None):
+        # type: (Any, Any, bool, Any, Any) -> None
         """A launch has run; on a device with memory of its own it may still be running."""
         thread = self.thread
         if thread.busy:
             return
         thread.busy = True
         try:
-            if self._capturing():
+            if self._capturing(device, stream):
                 self.leave_out("launches inside a graph capture")
                 return
             found = self._found(kernel, params, adjoint)
@@ -95,10 +95,16 @@ class Data:
         finally:
             thread.busy = False
 
-    def _capturing(self):
-        # type: () -> bool
+    def _capturing(self, device, stream=None):
+        # type: (Any, Any) -> bool
+        """Whether a graph is being captured: by Warp, or by others (PyTorch, say) on the stream that Warp uses. Waiting
+        for the device then, or writing to its memory, would end the capture."""
         runtime = self.context.runtime
-        return bool(getattr(runtime, "captures", None)) or getattr(runtime, "_apic_capture", None) is not None
+        if getattr(runtime, "captures", None) or getattr(runtime, "_apic_capture", None) is not None:
+            return True
+        if self.emulated or getattr(device, "is_cpu", True):
+            return False
+        return any(getattr(one, "is_capturing", False) for one in (stream, device.stream))
 
     def _take(self, signature, found, host, device):
         # type: (int, list[tuple[str, Any, Any]], bool, Any) -> None
@@ -439,7 +445,7 @@ def _hook_native(core, data):
                     given = (values["kernel"], values["params"], values.get("adjoint", False), values["device"])
                 else:
                     given = (source.kernel, source.params, source.adjoint, source.device)
-                data.ran(*given)
+                data.ran(*given, stream=values.get("stream"))
             except Exception as error:
                 data.log.fault("data", error)
             return result
@@ -476,7 +482,7 @@ def _hook_new_arrays(data):
         # type: (Any, Any, Any) -> Any
         result = original(self, *args, **kwargs)
         try:
-            if self.ptr and self.capacity and not data.thread.busy and not data._capturing():
+            if self.ptr and self.capacity and not data.thread.busy and not data._capturing(self.device):
                 if data.emulated or self.device.is_cpu:
                     ctypes.memset(self.ptr, FILL, self.capacity)
                 else:

@@ -55,6 +55,34 @@ def digest(values: Any, dtype: Any, sample: bytearray | None = None) -> str:
     return hasher.hexdigest()
 
 
+@pytest.mark.parametrize(
+    ("device", "stream", "told"),
+    [
+        pytest.param(SimpleNamespace(is_cpu=True), None, False, id="the CPU"),
+        pytest.param(SimpleNamespace(is_cpu=False, stream=None), None, False, id="a device without a stream yet"),
+        pytest.param(
+            SimpleNamespace(is_cpu=False, stream=SimpleNamespace(is_capturing=True)), None, True, id="its own"
+        ),
+        pytest.param(
+            SimpleNamespace(is_cpu=False, stream=SimpleNamespace(is_capturing=False)),
+            SimpleNamespace(is_capturing=True),
+            True,
+            id="one that the launch names",
+        ),
+    ],
+)
+def test_a_capture_that_others_began_is_seen(device: Any, stream: Any, told: bool) -> None:
+    """Waiting for the device would end it, and the program with it."""
+    taker = probe_data.Data(SimpleNamespace(), {})
+    taker.context = SimpleNamespace(runtime=SimpleNamespace(captures={}))
+    taken = []
+    taker._found = lambda *given: taken.append(given) or []  # type: ignore[method-assign, func-returns-value]
+    taker._take = lambda *given: None  # type: ignore[method-assign]
+    taker.ran(None, (), False, device, stream)
+    assert (taker.left_out == {"launches inside a graph capture": 1}) is told
+    assert bool(taken) is not told
+
+
 def test_bits_count() -> None:
     values = numpy.array([0.0, 1.0], dtype="f4")
     assert digest(values, FLOAT32) == digest(values.copy(), FLOAT32)

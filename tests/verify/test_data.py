@@ -156,6 +156,15 @@ def test_what_was_not_looked_at_is_said() -> None:
     assert data([some, some], [some]).message.endswith("; not looked at: 12 replays of captured graphs")
 
 
+def test_no_launch_that_could_be_looked_at_is_no_proof() -> None:
+    """All launches inside a captured graph, say."""
+    nothing = {"launches": 0, "digest": "", "words": b"", "left_out": {"launches inside a graph capture": 3}}
+    some = digested(THREE, VALUES, **nothing)
+    check = data([some, some], [some])
+    assert check.outcome is Outcome.UNVERIFIED
+    assert check.message == "no launch's arrays were looked at: 3 launches inside a graph capture"
+
+
 def test_times_of_such_runs_are_no_evidence() -> None:
     slow = [digested(THREE, VALUES) for _ in range(3)]
     fast = [replace(one, wall=0.1) for one in slow]

@@ -510,6 +510,9 @@ class _Comparison:
         if made.unchecked:
             message = f"{message}; {made.unchecked:,} launches beyond were not compared"
         missing = [f"{count:,} {why}" for why, count in sorted(left_out(before[0]).items())]
+        if not made.launches and missing:
+            message = f"no launch's arrays were looked at: {', '.join(missing)}"
+            return [Check("data", Outcome.UNVERIFIED, message, form)]
         if missing:
             message = f"{message}; not looked at: {', '.join(missing)}"
         return [Check("data", Outcome.HELD, message, form)]
