@@ -117,6 +117,11 @@ def test_a_suppression_of_a_rule_that_did_not_run_is_not_unused(tmp_path: Path) 
     assert findings_of(tmp_path, {"app.py": source}, ignore=("WF201",)) == []
 
 
+@pytest.mark.parametrize("name", ["WF803", "precompiled-header", "WF601", "WF6", "ALL"])
+def test_a_suppression_that_a_profile_may_need_is_not_unused(tmp_path: Path, name: str) -> None:
+    assert findings_of(tmp_path, {"app.py": f"import warp as wp\nx = 1  # warpfix: ignore[{name}] why\n"}) == []
+
+
 def test_per_file_ignores(tmp_path: Path) -> None:
     sources = {
         "pyproject.toml": '[tool.warpfix.per-file-ignores]\n"old/*" = ["WF202"]\n',

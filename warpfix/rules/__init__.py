@@ -54,6 +54,8 @@ class Rule:
     """Which fix is offered, with which applicability, and what was proved for it."""
     since: str
     check: Check
+    more_with_profile: bool = False
+    """Whether it finds more with a profile: a suppression that source alone leaves unused may have its use."""
 
 
 def _check_nothing(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
@@ -67,7 +69,10 @@ UNUSED_SUPPRESSION = Rule(
     why="A suppression that has outlived its finding hides the next one on that line, which may be a real one.",
     bad="import warp as wp  # warpfix: ignore[WF201] no finding here\n",
     good="import warp as wp\n",
-    limits="Judged only for rules that ran: a suppression of a rule that was left out with --ignore is not reported.",
+    limits=(
+        "Judged only for rules that ran with all that they need: a suppression of a rule that was left out with "
+        "--ignore, or that finds more with a profile, is not reported."
+    ),
     fix_safety="No fix: remove the comment, or the rule from its list.",
     since="0.1.0",
     check=_check_nothing,
@@ -181,7 +186,7 @@ def run_rules(
                 )
             if timings is not None:
                 timings[rule.code] = timings.get(rule.code, 0.0) + time.perf_counter() - started
-        findings.extend(_suppress(file, found, here))
+        findings.extend(_suppress(file, found, here, context))
     findings = [_not_in_notebooks(finding) for finding in findings]
     if not index.project.editable:
         findings = [_not_editable(finding) for finding in findings]
@@ -250,7 +255,7 @@ def _suppressions(text: str) -> list[_Suppression]:
     return found
 
 
-def _suppress(file: FileIndex, findings: list[Finding], rules: Sequence[Rule]) -> list[Finding]:
+def _suppress(file: FileIndex, findings: list[Finding], rules: Sequence[Rule], context: Context) -> list[Finding]:
     if "warpfix:" not in file.text:
         return findings
     comments = _suppressions(file.text)
@@ -270,8 +275,14 @@ def _suppress(file: FileIndex, findings: list[Finding], rules: Sequence[Rule]) -
         if not hit:
             kept.append(finding)
     if any(rule.code == UNUSED_SUPPRESSION.code for rule in rules):
-        kept.extend(_unused(file, comments, rules))
+        can_say = [rule for rule in rules if not rule.more_with_profile or _looked(rule, context)]
+        kept.extend(_unused(file, comments, can_say))
     return kept
+
+
+def _looked(rule: Rule, context: Context) -> bool:
+    """Whether a rule that finds more with a profile had all that it needs; some ask to be named besides."""
+    return context.profile is not None and selects(context.config.select, rule)
 
 
 def _reaches(comment: _Suppression, finding: Finding, comments: Sequence[_Suppression]) -> bool:
@@ -291,9 +302,9 @@ def _unused(file: FileIndex, comments: Iterable[_Suppression], rules: Sequence[R
         else:
             unused = []
             for name in comment.names:
-                known = any(_means(name, rule) for rule in all_rules())
-                ran = any(_means(name, rule) for rule in rules)
-                if name not in comment.used and (ran or not known):
+                # A name that means no rule is unused whatever ran.
+                ran = all(rule in rules for rule in all_rules() if _means(name, rule))
+                if name not in comment.used and ran:
                     unused.append(name)
             if not unused:
                 continue

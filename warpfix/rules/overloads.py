@@ -495,4 +495,5 @@ RULE = Rule(
     ),
     since="0.1.0",
     check=check,
+    more_with_profile=True,
 )
