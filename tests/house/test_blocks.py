@@ -88,8 +88,16 @@ def test_the_tutorial(tmp_path: Path, shell: dict[str, str]) -> None:
         if step.command.startswith("cd "):
             folder /= step.command.removeprefix("cd ")
             continue
-        result = subprocess.run(["bash", "-c", step.command], cwd=folder, env=shell, capture_output=True, text=True)
-        assert result.returncode == 0, (step.command, result.stdout, result.stderr)
+        # Both streams, as on a terminal.
+        result = subprocess.run(
+            ["bash", "-c", step.command],
+            cwd=folder,
+            env=shell,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert result.returncode == 0, (step.command, result.stdout)
         assert missing(step.shown, result.stdout) is None, (step.command, result.stdout)
 
 
