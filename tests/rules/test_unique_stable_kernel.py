@@ -106,6 +106,14 @@ def test_options_of_the_file_pass_it_by(tmp_path: Path) -> None:
     assert 'drop `module="unique"`' in finding.advice
 
 
+def test_options_of_a_module_that_can_not_be_read(tmp_path: Path) -> None:
+    other = IMPORT + "\n\ndef lean(module):\n    module.options['enable_backward'] = False\n"
+    other += "\n\ndef use(m):\n    wp.set_module_options({'fast_math': True}, module=m)\n"
+    (finding,) = found(tmp_path, PLAIN + unique(), other=other)
+    assert finding.fix is None
+    assert "other.py:" in str(finding.declined)
+
+
 OWN = unique().replace('"unique"', '"unique", enable_backward=False')
 GENERIC = "\n\n@wp.kernel\ndef any_type(a: wp.array(dtype=Any)):\n    a[0] = a[0]\n"
 

@@ -69,31 +69,33 @@ def _passed_by(hoister: Hoister, file: FileIndex, construct: Construct) -> Findi
         return None
     if not fits_own_module(hoister, file, construct):
         return None
-    options: dict[str, str] = {}
+    options: dict[str, int] = {}
     for write in file.option_sets:
         if write.via == "config" or write.target_module != own_module(file) or functions_around(write.enclosing):
             continue
-        options.update(
-            {f"{name}={ast.unparse(value)}": str(write.node.lineno) for name, value in write.options.items()}
-        )
-    if not options:
-        return None
-    missed = {text: line for text, line in options.items() if text.partition("=")[0] not in construct.options}
+        options.update({f"{name}={ast.unparse(value)}": write.node.lineno for name, value in write.options.items()})
     message = f"`{construct.name}` is always the same kernel, yet it gets a Warp module of its own, built alone"
-    if missed:
-        line = next(iter(missed.values()))
-        message += f", and {joined(f'`{text}`' for text in missed)} of line {line} does not reach it there"
-    declined = (
-        f"the file's module has {joined(f'`{text}`' for text in options)}, which a unique module does not see, and "
-        "whether the kernel is meant to be built with that is a decision"
-    )
+    if options:
+        missed = {text: line for text, line in options.items() if text.partition("=")[0] not in construct.options}
+        if missed:
+            line = next(iter(missed.values()))
+            message += f", and {joined(f'`{text}`' for text in missed)} of line {line} does not reach it there"
+        declined = (
+            f"the file's module has {joined(f'`{text}`' for text in options)}, which a unique module does not see, and "
+            "whether the kernel is meant to be built with that is a decision"
+        )
+    else:
+        setter = hoister.option_setter(file)
+        if setter is None:
+            return None
+        declined = f"{setter} sets options of a Warp module that may be this file's, which a unique module does not see"
     return Finding(
         code=RULE.code,
         rule=RULE.slug,
         path=file.path,
         **head(file, construct.node),
         message=message,
-        advice=f'drop `module="unique"`, by hand: {declined}',
+        advice=f'drop `module="unique"`, by hand; no fix is offered: {declined}',
         kernel=construct.qualname,
         declined=declined,
         data={"landing": own_module(file), "options": sorted(options)},
