@@ -6,10 +6,15 @@ Each folder (an installed ``newton``, ``mujoco_warp``, ``warp/examples``) is cop
 that can take one, and the copy is scanned once for each kind of fault and round. The kinds:
 
 - ``closure``: a kernel of module scope moves into the only function that uses it;
-- ``unique``: a plain kernel of module scope gets ``module="unique"``;
+- ``unique``: a plain kernel of module scope gets ``module="unique"``, where plain kernels stay behind that nothing in
+  the file makes build again (generic kernels and closures would) and no launch in the file gives a ``block_dim``:
+  elsewhere a module of its own may be right;
 - ``late-config``: a setting that Warp copies when it creates a module is written after the kernels are there;
-- ``late-options``: ``wp.set_module_options`` is called after the first launch of a script;
-- ``overload``: the ``wp.overload`` calls of a kernel are taken away.
+- ``late-options``: ``wp.set_module_options`` is called between two launches of kernels of the file: in a function, or
+  under the main guard between statements that come to launches on every way;
+- ``overload``: the ``wp.overload`` calls of a kernel are taken away;
+- ``option-name``: an option is misspelt; ``removed-config``: ``wp.config.quiet`` is written;
+- ``cache``: the kernel cache is cleared under the main guard.
 
 A fault is found when a finding of the right rule stands at the right line. Whether a fix is offered is counted apart,
 declines by their reason. Nothing of the packages is kept.
@@ -116,6 +121,11 @@ def uniques(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]:
     """A plain kernel of module scope gets ``module="unique"``."""
     lines = text.splitlines(keepends=True)
     kernels = _plain_kernels(tree)
+    if "block_dim" in text or "launch_tiled" in text or any(_rebuilds(node) for node in ast.walk(tree)):
+        return
+    inner = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _decorator(node) is not None}
+    if inner != {kernel.name for kernel in kernels}:
+        return
     for kernel in kernels if len(kernels) > 1 else ():
         decorator = _decorator(kernel)
         assert decorator is not None
@@ -123,6 +133,14 @@ def uniques(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]:
         lines_new = [*lines]
         lines_new[decorator.lineno - 1] = row.rstrip("\r\n") + '(module="unique")' + row[len(row.rstrip("\r\n")) :]
         yield Mutant("unique", "".join(lines_new), kernel.name, ("unique-stable-kernel",), kernel.lineno)
+
+
+def _rebuilds(node: ast.AST) -> bool:
+    """Whether it is a generic kernel: in a module that is built again, a kernel apart is right."""
+    if not isinstance(node, ast.FunctionDef) or not any("kernel" in ast.unparse(one) for one in node.decorator_list):
+        return False
+    arguments = [*node.args.posonlyargs, *node.args.args]
+    return any(re.search(r"\bAny\b", ast.unparse(one.annotation)) for one in arguments if one.annotation is not None)
 
 
 def _main_guard(tree: ast.Module) -> ast.If | None:
@@ -145,15 +163,99 @@ def late_configs(text: str, tree: ast.Module, package: Package) -> Iterator[Muta
 
 
 def late_options(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]:
-    """``wp.set_module_options`` follows the first launch: at the end of the main guard."""
+    """``wp.set_module_options`` stands between two launches of kernels of the file."""
+    kernels = {kernel.name for kernel in _plain_kernels(tree)}
+    if not _imports_wp(tree) or not kernels or ("module_options" in text and "enable_backward" not in text):
+        return
+    new = f'wp.set_module_options({{"{"lineinfo" if "enable_backward" in text else "enable_backward"}": '
+    new += "True})" if "enable_backward" in text else "False})"
+    if '"lineinfo"' in text:
+        return
+    ways = _Ways(tree, kernels)
     guard = _main_guard(tree)
-    if guard is None or not _imports_wp(tree) or not _plain_kernels(tree) or "set_module_options" in text:
+    blocks = [(node.body, getattr(node, "name", "")) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for block in [*_blocks(guard.body if guard is not None else []), *(body for body, _ in blocks)]:
+        launching = [place for place, statement in enumerate(block) if ways.launches(statement)]
+        if len(launching) < 2 or any(_ends(statement) for statement in block[: launching[1]]):
+            continue
+        yield _inserted(text, block[launching[0]], new, "late-options", ("late-module-options",), after=True)
+
+
+def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """A block, and those of the ``with`` statements in it."""
+    yield body
+    for statement in body:
+        if isinstance(statement, ast.With):
+            yield from _blocks(statement.body)
+
+
+def _ends(statement: ast.stmt) -> bool:
+    return any(isinstance(node, (ast.Return, ast.Yield, ast.Break, ast.Continue)) for node in ast.walk(statement))
+
+
+class _Ways:
+    """Which statements of a file come to a launch of one of its kernels, on every way: by names, in this file only."""
+
+    def __init__(self, tree: ast.Module, kernels: set[str]) -> None:
+        self.kernels = kernels
+        self.functions: dict[str, list[ast.FunctionDef]] = collections.defaultdict(list)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                self.functions[node.name].append(node)
+            if isinstance(node, ast.ClassDef):
+                made = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
+                self.functions[node.name].extend(made)
+
+    def launches(self, statement: ast.stmt, depth: int = 0) -> bool:
+        """Whether the statement launches, whichever way is taken in it."""
+        if isinstance(statement, ast.If):
+            return self._block(statement.body, depth) and self._block(statement.orelse, depth)
+        if isinstance(statement, (ast.For, ast.With)):
+            return self._block(statement.body, depth)
+        if not isinstance(statement, (ast.Expr, ast.Assign)) or not isinstance(statement.value, ast.Call):
+            return False
+        called = statement.value.func
+        if ast.unparse(called) in ("wp.launch", "warp.launch") and statement.value.args:
+            return ast.unparse(statement.value.args[0]) in self.kernels
+        plain = isinstance(called, ast.Name) or (
+            isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name)
+        )
+        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        known = self.functions.get(name, ())
+        return plain and len(known) == 1 and depth < 6 and self._block(known[0].body, depth + 1)
+
+    def _block(self, block: list[ast.stmt], depth: int) -> bool:
+        for statement in block:
+            if self.launches(statement, depth):
+                return True
+            if _ends(statement):
+                return False
+        return False
+
+
+def option_names(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]:
+    """An option of the module is misspelt, right below the imports."""
+    last = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    if not last or not _imports_wp(tree) or not _plain_kernels(tree) or "set_module_options" in text:
         return
-    if "wp.launch" not in text:
+    new = 'wp.set_module_options({"enable_backwards": False})'
+    yield _inserted(text, last[-1], new, "option-name", ("unknown-option",), after=True)
+
+
+def removed_configs(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]:
+    """``wp.config.quiet``, which Warp no longer reads, is written under the main guard."""
+    guard = _main_guard(tree)
+    if guard is None or not _imports_wp(tree):
         return
-    last = guard.body[-1]
-    new = 'wp.set_module_options({"enable_backward": False})'
-    yield _inserted(text, last, new, "late-options", ("late-module-options",), after=True)
+    yield _inserted(text, guard.body[0], "wp.config.quiet = True", "removed-config", ("removed-config",))
+
+
+def caches(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]:
+    """The kernel cache is cleared at each start, under the main guard."""
+    guard = _main_guard(tree)
+    if guard is None or not _imports_wp(tree) or "wp.launch" not in text or "clear_kernel_cache" in text:
+        return
+    yield _inserted(text, guard.body[0], "wp.clear_kernel_cache()", "cache", ("cache-lost",))
 
 
 def _inserted(
@@ -185,7 +287,16 @@ def overloads(text: str, tree: ast.Module, package: Package) -> Iterator[Mutant]
         yield Mutant("overload", new, name, ("overloads",), 0)
 
 
-MAKERS: tuple[Maker, ...] = (closures, uniques, late_configs, late_options, overloads)
+MAKERS: tuple[Maker, ...] = (
+    closures,
+    uniques,
+    late_configs,
+    late_options,
+    overloads,
+    option_names,
+    removed_configs,
+    caches,
+)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -210,7 +321,9 @@ def main(arguments: list[str] | None = None) -> None:
             package = Package(originals)
             for maker in kinds:
                 for number in range(options.rounds):
-                    mutants = _round(originals, maker, package, number)
+                    # Who measures builds clears the cache on purpose.
+                    files = {p: t for p, t in originals.items() if maker is not caches or "bench" not in str(p)}
+                    mutants = _round(files, maker, package, number)
                     for path, mutant in mutants.items():
                         path.write_text(mutant.text, "utf-8")
                     findings = scan_paths([copy])[1].findings if mutants else ()
@@ -249,6 +362,8 @@ def _round(originals: dict[Path, str], maker: Maker, package: Package, number: i
     """The mutant of that number of each file that has so many."""
     mutants = {}
     for path, text in originals.items():
+        if path.name.startswith("test_") or path.name.endswith("_test.py") or path.name == "conftest.py":
+            continue  # a scan leaves tests out
         try:
             tree = ast.parse(text)
         except SyntaxError:
