@@ -7,8 +7,11 @@ import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 from warpfix.errors import WarpfixError
+from warpfix.index.notebook import SUFFIX, read_notebook
+from warpfix.index.read import read_raw
 
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 # Whatever somebody's configuration says, the output is in the form that is read here.
@@ -45,6 +48,8 @@ def changed_since(folder: str, revision: str = "HEAD") -> ChangedLines:
     ranges: dict[str, tuple[tuple[int, int], ...] | None] = {}
     for name, found in parse_patch(_git(top, "diff", *_DIFF, *_PREFIXES, base, "--")).items():
         ranges[os.path.realpath(os.path.join(top, name))] = found
+    if any(path.endswith(SUFFIX) for path in ranges):
+        ranges.update(_notebooks(top, base))
     for name in os.fsdecode(_git(top, "ls-files", "-z", "--others", "--exclude-standard")).split("\0"):
         if name:
             ranges[os.path.realpath(os.path.join(top, name))] = None
@@ -69,6 +74,35 @@ def parse_patch(patch: bytes) -> dict[str, tuple[tuple[int, int], ...]]:
             if name is not None and added:
                 found.setdefault(name, []).append((start, start + added - 1))
     return {path: tuple(ranges) for path, ranges in found.items()}
+
+
+def _notebooks(top: str, base: str) -> dict[str, tuple[tuple[int, int], ...] | None]:
+    """Changed lines of changed notebooks, counted in the code of their cells: git's count those of the JSON."""
+    listed = _git(top, "diff", *_DIFF, "--name-status", "-z", base, "--", f"*{SUFFIX}").split(b"\0")
+    found: dict[str, tuple[tuple[int, int], ...] | None] = {}
+    position = 0
+    while position + 1 < len(listed):
+        status, old = listed[position], os.fsdecode(listed[position + 1])
+        moved = status[:1] in (b"R", b"C")
+        new = os.fsdecode(listed[position + 2]) if moved else old
+        position += 3 if moved else 2
+        path = os.path.realpath(os.path.join(top, new))
+        if status[:1] == b"A":
+            found[path] = None
+        elif status[:1] != b"D":
+            found[path] = _lines_of_cells(_git(top, "show", f"{base}:{old}"), path)
+    return found
+
+
+def _lines_of_cells(before: bytes, path: str) -> tuple[tuple[int, int], ...] | None:
+    after = read_raw(path)
+    try:
+        new = read_notebook(after).text.split("\n") if isinstance(after, bytes) else []
+        old = read_notebook(before).text.split("\n")
+    except ValueError:
+        return None
+    changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return tuple((start + 1, end) for kind, _, _, start, end in changes if kind in ("replace", "insert"))
 
 
 def _name(written: bytes) -> str | None:

@@ -79,6 +79,24 @@ def test_in_a_worktree(run_cli: RunCli, repository: Path) -> None:
     assert found(run_cli, repository, "--diff") == []
 
 
+def test_in_a_notebook_the_lines_of_cells_count(run_cli: RunCli, repository: Path) -> None:
+    def write(name: str, *cells: str) -> None:
+        listed = [{"cell_type": "code", "source": cell.splitlines(True), "outputs": []} for cell in cells]
+        text = json.dumps({"cells": listed, "metadata": {}, "nbformat": 4}, indent=1)
+        (repository / name).write_text(text)
+
+    write("book.ipynb", HEAD, late("one"))
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "book")
+    write("book.ipynb", "x = 1", HEAD, late("one"))
+    assert found(run_cli, repository, "--diff") == []
+    git(repository, "mv", "book.ipynb", "other.ipynb")
+    write("other.ipynb", "x = 1", HEAD, late("one"), late("two"))
+    assert found(run_cli, repository, "--diff") == [("other.ipynb", 7)]
+    write("new.ipynb", HEAD, late("one"))
+    assert found(run_cli, repository, "--diff") == [("new.ipynb", 7), ("other.ipynb", 7)]
+
+
 def test_before_the_first_commit(run_cli: RunCli, tmp_path: Path) -> None:
     root = write_files(tmp_path, {"app.py": HEAD + late("one")})
     git(root, "init", "-q")
