@@ -140,3 +140,18 @@ def test_what_the_kernel_says_itself_does_not_pass_it_by(tmp_path: Path) -> None
 )
 def test_passed_by_on_purpose(tmp_path: Path, source: str) -> None:
     assert found(tmp_path, source) == []
+
+
+def test_made_under_options_that_are_set_for_a_while(tmp_path: Path) -> None:
+    """Sharing a module, it would be built with other options than it is made under."""
+    quiet = (
+        "import contextlib\n\n@contextlib.contextmanager\ndef no_adjoint():\n    wp.config.enable_backward = False\n"
+        "    try:\n        yield\n    finally:\n        wp.config.enable_backward = True\n\n"
+    )
+    kernel = (
+        "def run(a):\n    with no_adjoint():\n        @wp.kernel(module='unique')\n"
+        "        def one(a: wp.array(dtype=float)):\n            a[0] = 1.0\n        wp.launch(one, dim=1, inputs=[a])\n"
+    )
+    assert found(tmp_path / "set", quiet + kernel) == []
+    (finding,) = found(tmp_path / "timer", quiet + kernel.replace("no_adjoint()", "wp.ScopedTimer('x')"))
+    assert finding.declined is not None and "inside a `with`" in finding.declined

@@ -7,6 +7,7 @@ import re
 
 from warpfix.codemods import Declined
 from warpfix.codemods.trees import tree_nodes
+from warpfix.hoisting.facts import functions_around
 from warpfix.hoisting.follow import is_plain_native
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Item, Unproved
@@ -33,6 +34,18 @@ _PORTABLE_OPTIONS = frozenset(
 )
 
 
+def _may_set_options(ground: Ground, block: ast.With | ast.AsyncWith) -> bool:
+    """Whether a ``with`` calls what is not Warp's own, in a project that sets ``wp.config`` in functions."""
+    calls = [item.context_expr for item in block.items if isinstance(item.context_expr, ast.Call)]
+    if all((ground.facts.resolve(call.func) or "").startswith("warp.") for call in calls):
+        return False
+    return any(
+        write.via == "config" and functions_around(write.enclosing)
+        for file in ground.index.files.values()
+        for write in file.option_sets
+    )
+
+
 def check_place(ground: Ground, item: Item) -> None:
     """Raise Declined for a definition that stands where it can't be taken out."""
     node = item.node
@@ -44,7 +57,10 @@ def check_place(ground: Ground, item: Item) -> None:
         word = {ast.If: "an `if`", ast.With: "a `with`", ast.Try: "a `try`", ast.AsyncWith: "a `with`"}.get(
             type(parent), "a loop" if isinstance(parent, (ast.For, ast.While, ast.AsyncFor)) else "a block"
         )
-        raise Declined(f"{what} is defined inside {word} of `{ground.function_name(item)}`")
+        reason = f"{what} is defined inside {word} of `{ground.function_name(item)}`"
+        if isinstance(parent, (ast.With, ast.AsyncWith)) and _may_set_options(ground, parent):
+            raise Unproved(f"{reason}, and what that sets up may reach the kernel")
+        raise Declined(reason)
     chain = ground.facts.chain(node)
     for outer in chain:
         if isinstance(outer, ast.Lambda):
