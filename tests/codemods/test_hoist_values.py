@@ -60,6 +60,12 @@ DECLINED = [
         main="import mod\nmod.ALIAS.n = 2.0\n",
     ),
     case(
+        "class Settings:\n    n = 1.0\n" + run("Settings.n"),
+        "`.n` is assigned somewhere",
+        "an attribute of a class that is set by a name from elsewhere",
+        main="import mod\nfor name, value in mod.read():\n    setattr(mod.Settings, name, value)\n",
+    ),
+    case(
         "G = wp.vec3(0.0, 0.0, 1.0)" + run("G[0]"),
         "change in place",
         "a vector of module scope that is changed in place",
@@ -120,6 +126,12 @@ def test_declined(tmp_path: Path, source: str, others: dict[str, str], reason: s
 
 
 HOISTED = [
+    case(
+        "class Settings:\n    n = 1.0\n\n    def __init__(self, values):\n        for name in values:\n"
+        "            setattr(self, name, values[name])\n" + run("Settings.n"),
+        "scale",
+        "an attribute of a class whose objects set their own",
+    ),
     case("import math\nHALF = math.pi / 2" + run("HALF"), "scale", "a number of module scope"),
     case("import math" + run("half", "half = math.pi / 2"), "scale", "a local number made of pi"),
     case("G = wp.vec3(0.0, 0.0, 1.0)" + run("G[0]"), "scale", "a vector that nobody changes"),

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from scan_support import findings_of
 
+from warpfix.findings import Applicability
+
 HEAD = "import warp as wp\n\nSCALE = 1.0\n\n\n@wp.func\ndef grow(x: float):\n    return x * SCALE\n\n\n"
 KERNEL = "    @wp.kernel\n    def scale(v: wp.array(dtype=float)):\n        v[wp.tid()] = {value}\n"
 STABLE = HEAD + "def step(v, m):\n" + KERNEL + "    wp.launch(scale, dim=4, inputs=[v])\n"
@@ -106,3 +108,29 @@ def test_a_function_that_is_handed_over(tmp_path: Path, rest: str, fixed: bool) 
     source = SPECIAL.replace("{value}", "n(v[0])").replace("step(V, 1.0, 2.0)", "step(V, 1.0, grow)") + rest
     (finding,) = findings_of(tmp_path, {"app.py": source}, select=("WF102",), warp_min="1.19")
     assert (finding.fix is not None) == fixed, finding.declined
+
+
+OWN = (
+    "import warp as wp\n\n\n@wp.kernel\ndef base(v: wp.array(dtype=float)):\n    v[0] = 1.0\n\n\ndef step(v):\n"
+    + KERNEL.replace("{value}", "2.0")
+    + "    wp.launch(scale, dim=4, inputs=[v])\n"
+)
+DIRECT = 'wp.get_module(__name__).options["fast_math"] = True\n'
+
+
+@pytest.mark.parametrize(
+    ("rest", "safe"),
+    [
+        pytest.param("\n\nstep(V)\nstep(V)\n", True, id="no option"),
+        pytest.param(f"\n\n{DIRECT}step(V)\nstep(V)\n", True, id="before all launches"),
+        pytest.param(f"\n\nstep(V)\n{DIRECT}step(V)\n", False, id="between two calls"),
+        pytest.param(f"\n\nfor v in V:\n    {DIRECT}    step(v)\n", False, id="in the loop that calls"),
+        pytest.param(f"\n\ndef main():\n    step(V)\n    {DIRECT}    step(V)\n", False, id="in a function"),
+        pytest.param("\n\nstep(V)\nwp.config.verify_fp = True\nstep(V)\n", False, id="a setting between two calls"),
+    ],
+)
+def test_what_a_new_kernel_makes_warp_read_again(tmp_path: Path, rest: str, safe: bool) -> None:
+    """An option in a module's own dictionary marks nothing as modified: a kernel that is made anew does."""
+    (finding,) = findings_of(tmp_path, {"app.py": OWN + rest}, select=("WF101",), warp_min="1.19")
+    assert finding.fix is not None, finding.declined
+    assert (finding.fix.applicability is Applicability.SAFE) == safe, finding.fix.unproved

@@ -123,7 +123,7 @@ def _value_problem(ground: Ground, occurrence: Occurrence, bindings: Sequence[as
         if resolved is None or resolved.startswith("warp."):
             return None
         for attribute in chain:
-            if attribute in ground.hoister.written_attributes and _in_project(ground, resolved):
+            if ground.hoister.attribute_written(attribute) and _in_project(ground, resolved):
                 return f"it reads `{'.'.join([name, *chain])}`, and `.{attribute}` is assigned somewhere"
         if chain and (problem := _foreign_global(ground, resolved, chain)) is not None:
             return problem
@@ -132,7 +132,7 @@ def _value_problem(ground: Ground, occurrence: Occurrence, bindings: Sequence[as
         if isinstance(binding, ast.ClassDef) and _is_member(ground, binding, chain):
             return None
         for attribute in chain:
-            if attribute in ground.hoister.written_attributes:
+            if ground.hoister.attribute_written(attribute):
                 return f"it reads `{name}.{attribute}`, and `.{attribute}` is assigned somewhere in the project"
         return None
     return _contents_problem(ground, ground.facts, name, value, name, chain, early, indexed)
@@ -167,7 +167,7 @@ def _contents_problem(
         if (facts.resolve(value) or "").startswith("warp."):
             return None
         for attribute in chain:
-            if attribute in ground.hoister.written_attributes:
+            if ground.hoister.attribute_written(attribute):
                 return f"it reads `{shown}`, and `.{attribute}` is assigned somewhere in the project"
         return None
     container = isinstance(value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)) or (

@@ -183,13 +183,14 @@ class FilePlanner:
             level = Applicability.MEASURED
             reasons.append("the file reads `.key` of something, and this kernel's key changes")
         if level is Applicability.SAFE:
-            late = self.ground.hoister.late_config_writes
+            late = self.ground.hoister.late_writes
             if late:
                 file, write = late[0]
                 level = Applicability.MEASURED
+                what = "`wp.config`" if write.via == "config" else "into the options of a Warp module"
                 reasons.append(
-                    f"{os.path.basename(file.path)}:{write.node.lineno} writes `wp.config` in a function, and a new "
-                    "kernel makes Warp read it again"
+                    f"{os.path.basename(file.path)}:{write.node.lineno} writes {what} when kernels may have been "
+                    "launched, and a new kernel makes Warp read it again"
                 )
             elif any(
                 _TILE.search(self.ground.source.text[slice(*self.ground.source.span(item.node))])

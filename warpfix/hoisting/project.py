@@ -19,6 +19,7 @@ from warpfix.hoisting.model import Verdict
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import own_module
 from warpfix.index.model import Construct, FileIndex, Launch, ModuleChoice, OptionSet
+from warpfix.index.names import LAUNCHES
 from warpfix.index.scopes import is_main_guard
 from warpfix.index.walk import CallNode
 
@@ -103,9 +104,29 @@ class Hoister:
         ]
 
     @cached_property
-    def late_config_writes(self) -> list[tuple[FileIndex, OptionSet]]:
-        """Those of them that run in a function, so that they may come between two loads of one module."""
-        return [(file, write) for file, write in self.config_writes if functions_around(write.enclosing)]
+    def late_writes(self) -> list[tuple[FileIndex, OptionSet]]:
+        """Writes that may come between two loads of one module, and that Warp reads when a new kernel makes it hash the
+        module again: settings of ``wp.config``, and options written into a module's own dictionary.
+        """
+        direct = [
+            (file, write) for file in self.index.files.values() for write in file.option_sets if write.via == "options"
+        ]
+        return [(file, write) for file, write in [*self.config_writes, *direct] if self._after_a_launch(file, write)]
+
+    def _after_a_launch(self, file: FileIndex, write: OptionSet) -> bool:
+        """Whether a launch may have run when a write of options does: in a function, or below a call of one."""
+        if functions_around(write.enclosing):
+            return True
+        loops = [node for node in write.enclosing if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+        for calls in self.index.calls(file).values():
+            for call in calls:
+                if functions_around(call.enclosing):
+                    continue
+                if call.node.lineno < write.node.lineno or any(loop in call.enclosing for loop in loops):
+                    resolved = self.index.resolve(file, call.node.func, call.enclosing)
+                    if resolved is not None and (resolved in LAUNCHES or self.index.definition(resolved) is not None):
+                        return True
+        return False
 
     @cached_property
     def _option_targets(self) -> tuple[set[str], bool]:
@@ -181,6 +202,15 @@ class Hoister:
             pattern = re.compile(rf"(?<!\w){re.escape(name)}{_CONTENT_WRITE}")
             self._contents[name] = any(name in text and pattern.search(text) for text in self._texts())
         return self._contents[name]
+
+    def attribute_written(self, attribute: str) -> bool:
+        """Whether some file may assign an attribute of this name to a class, a module or an object that is shared."""
+        return attribute in self._written[0] or self._any_attribute
+
+    @cached_property
+    def _any_attribute(self) -> bool:
+        """Whether some file sets attributes by names that are not in the source, but for those of ``self``."""
+        return any(_SETATTR_OF_ANY.search(text) for text in self._texts() if "setattr" in text)
 
     @property
     def asked_names(self) -> set[str]:
@@ -371,6 +401,9 @@ _ATTR_BY_NAME = re.compile(r"(?:[gs]et|has)attr\(\s*[^()\n]{0,100}?,\s*[\"'](\w+
 _LISTED = re.compile(r"isinstance\([^()\n]*\bKernel\b")
 _LOOKED_THROUGH = re.compile(r"\b(?:getmembers|vars|dir|globals)\(|\.__dict__\b")
 _MODULE_OPTIONS = re.compile(r"\.module\.options\b\s*(?:\[[^\]\n]*\]\s*=(?!=)|\.update\(|=(?!=))")
+_SETATTR_OF_ANY = re.compile(
+    r"(?<![\w.])setattr\(\s*(?!self\s*,|(?:\w+\.)*config\s*,)[^,()\n]+(?:\([^()\n]*\))?\s*,\s*(?![\"'])"
+)
 _SETATTR = re.compile(r"setattr\(\s*[\w.\"'\[\]]+\s*,\s*[\"'](\w+)")
 
 
