@@ -1,12 +1,16 @@
-"""Take one whole statement out, with the comment behind it; comments above it stay unless they are attached to it."""
+"""Take one whole statement out, with the comment behind it; comments above it stay unless asked for."""
 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from warpfix.codemods.base import Declined, Edit, Source, Splice
+from warpfix.codemods.base import Declined, Edit, Extent, Source, Splice
+
+_NOT_ABOUT_IT = re.compile(r"[-=#*_]{4}|#\s*[\w-]+:")
+"""Headings of a section, and words to tools (``fmt: off``)."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,8 @@ class RemoveStatement(Edit):
 
     line: int
     text: str
+    with_comments: bool = False
+    """Take the comments attached above too, if nothing else stands directly below them."""
 
 
 def splices(source: Source, edit: RemoveStatement) -> list[Splice]:
@@ -31,6 +37,8 @@ def splices(source: Source, edit: RemoveStatement) -> list[Splice]:
         start, end = source.span(statement)
         return [Splice(start, end, "pass")]
     start, end = extent.decorated, extent.end
+    if edit.with_comments and _speaks_of_it_alone(source, extent):
+        start = extent.start
     if start == 0 and source.text.startswith("\ufeff"):
         start = 1
     first, after = source.line_of(start), source.line_of(end - 1) + 1
@@ -42,6 +50,14 @@ def splices(source: Source, edit: RemoveStatement) -> list[Splice]:
             if first - 2 < 1 or source.line(first - 2).strip():
                 break
     return [Splice(start, end, "")]
+
+
+def _speaks_of_it_alone(source: Source, extent: Extent) -> bool:
+    """Whether nothing stands directly below that the comments above could be about too, and no file's head is meant."""
+    after = source.line_of(extent.end - 1) + 1
+    below = source.line(after) if after <= source.line_count else ""
+    comments = source.text[extent.start : extent.decorated]
+    return extent.start > 1 and not below.strip() and not _NOT_ABOUT_IT.search(comments)
 
 
 def _find(source: Source, edit: RemoveStatement) -> tuple[list[ast.stmt], ast.stmt]:

@@ -44,6 +44,24 @@ def test_removed(text: str, line: int, expected: str) -> None:
     assert (composed.text, composed.conflicts) == (expected, ())
 
 
+WITH_COMMENTS = [
+    pytest.param("x\n# why\n# so\na()\n\ny\n", 4, "x\n\ny\n", id="about it alone"),
+    pytest.param("x\n\n# why\na()\n\ny\n", 4, "x\n\ny\n", id="one gap of two"),
+    pytest.param("x\n# both\na()\ny\n", 3, "x\n# both\ny\n", id="about the next line too"),
+    pytest.param("def f():\n    x\n    # why\n    a()\n\n\ny\n", 4, "def f():\n    x\n\n\ny\n", id="last of a block"),
+    pytest.param("# Copyright\na()\n\ny\n", 2, "# Copyright\n\ny\n", id="the head of the file"),
+    pytest.param("x\n# ---- cache\na()\n\ny\n", 3, "x\n# ---- cache\n\ny\n", id="a heading"),
+    pytest.param("x\n# fmt: off\na()\n\ny\n", 3, "x\n# fmt: off\n\ny\n", id="a word to a tool"),
+    pytest.param("x\n# why\na()", 3, "x\n", id="the last line"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "expected"), WITH_COMMENTS)
+def test_removed_with_its_comments(text: str, line: int, expected: str) -> None:
+    composed = compose(text, [RemoveStatement(line, "a()", with_comments=True)])
+    assert (composed.text, composed.conflicts) == (expected, ())
+
+
 REPLACED = [
     pytest.param("a.b = True  # now\n", "a.c = 1  # now\n", id="with a comment"),
     pytest.param("a . b = (\n  True)\n", "a.c = 1\n", id="over two lines"),

@@ -95,7 +95,11 @@ def _cleared(index: ProjectIndex, file: FileIndex) -> Iterable[Finding]:
             fix = Fix(
                 applicability=Applicability.MEASURED,
                 summary=f"keep the cache: remove `{name}()` (line {site.statement.lineno})",
-                edits={file.path: (RemoveStatement(site.statement.lineno, ast.unparse(site.statement)),)},
+                edits={
+                    file.path: (
+                        RemoveStatement(site.statement.lineno, ast.unparse(site.statement), with_comments=True),
+                    )
+                },
                 proved="it runs at every start, on no condition, and its result is not used",
                 unproved="that a second run finds what the first has built is for a measured run to show",
             )
@@ -286,7 +290,7 @@ def _removal(file: FileIndex, statement: ast.stmt, name: str) -> Fix | None:
     return Fix(
         applicability=Applicability.ASK,
         summary=f"remove the setting of `{name}` (line {statement.lineno})",
-        edits={file.path: (RemoveStatement(statement.lineno, ast.unparse(statement)),)},
+        edits={file.path: (RemoveStatement(statement.lineno, ast.unparse(statement), with_comments=True),)},
         options=frozenset({name}) if checks else frozenset(),
         proved="it runs at every start, on no condition, and nothing in the file sets it again",
         unproved=(
