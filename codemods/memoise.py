@@ -48,22 +48,29 @@ def _spelling(source: Source, node: ast.FunctionDef) -> tuple[str, Splice | None
     for statement in source.tree.body:
         if isinstance(statement, ast.ImportFrom) and statement.module == "functools" and statement.level == 0:
             for alias in statement.names:
-                if alias.name == "cache" and statement.lineno < node.lineno:
-                    return alias.asname or "cache", None
+                name = alias.asname or alias.name
+                if alias.name == "cache" and statement.lineno < node.lineno and _bound_once(source, name):
+                    return name, None
         elif isinstance(statement, ast.Import):
             for alias in statement.names:
-                if alias.name == "functools" and statement.lineno < node.lineno:
-                    return f"{alias.asname or 'functools'}.cache", None
+                name = alias.asname or alias.name
+                if alias.name == "functools" and statement.lineno < node.lineno and _bound_once(source, name):
+                    return f"{name}.cache", None
         bound = bound or _binds(statement, "functools")
     if bound or any(isinstance(inner, ast.Name) and inner.id == "functools" for inner in ast.walk(source.tree)):
         raise Declined("`functools` is a name of something else in this file")
     return "functools.cache", _import(source)
 
 
+def _bound_once(source: Source, name: str) -> bool:
+    return sum(_binds(statement, name) for statement in source.tree.body) == 1
+
+
 def _binds(statement: ast.stmt, name: str) -> bool:
     return any(
         (isinstance(inner, ast.alias) and (inner.asname or inner.name) == name)
-        or (isinstance(inner, (ast.FunctionDef, ast.ClassDef)) and inner.name == name)
+        or (isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and inner.name == name)
+        or (isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id == name)
         for inner in ast.walk(statement)
     )
 

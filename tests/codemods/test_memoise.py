@@ -22,6 +22,7 @@ DECLINED = [
     pytest.param("functools = 1\n" + F, 2, "something else", id="the name is taken"),
     pytest.param("def functools(): pass\n" + F, 2, "something else", id="taken by a function"),
     pytest.param(F + "import functools\n", 1, "something else", id="imported only below"),
+    pytest.param("import functools\nfunctools = None\n" + F, 3, "something else", id="bound again"),
     pytest.param(F, 2, "no definition", id="no definition there"),
 ]
 
@@ -38,6 +39,11 @@ EDITED = [
     pytest.param("import functools\n" + F, "import functools\n" + CACHED, id="imported"),
     pytest.param("import functools as ft\n" + F, "import functools as ft\n@ft.cache\n" + F, id="under another name"),
     pytest.param("from functools import cache\n" + F, "from functools import cache\n@cache\n" + F, id="cache itself"),
+    pytest.param(
+        "from functools import cache\ncache = {}\n" + F,
+        "import functools\nfrom functools import cache\ncache = {}\n" + CACHED,
+        id="cache is another thing further down",
+    ),
     pytest.param(
         "from functools import partial\n" + F, "import functools\nfrom functools import partial\n" + CACHED, id="else"
     ),

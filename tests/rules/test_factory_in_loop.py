@@ -171,6 +171,26 @@ DECLINED = [
         program(LOOP, above="    o = {}\n    o['x'] = order\n"), "more than make", id="fills a dict of its own"
     ),
     pytest.param(program(LOOP, above="    x = read()\n"), "something else each time", id="reads"),
+    pytest.param(
+        program(LOOP, above="    order = 2 if wp.get_device().is_cpu else order\n"),
+        "something else each time",
+        id="asks for the device",
+    ),
+    pytest.param(
+        program(LOOP, above="    if wp.config.verify_fp:\n        order = 2\n"),
+        "something else each time",
+        id="asks for a setting",
+    ),
+    pytest.param(
+        program(LOOP, above="    order = os.environ['ORDER']\n").replace(
+            "import functools", "import functools\nimport os"
+        ),
+        "something else each time",
+        id="asks the environment",
+    ),
+    pytest.param(
+        program(LOOP, above="    buffer = wp.zeros(3)\n"), "something else each time", id="an array of its own"
+    ),
     pytest.param(program(LOOP, parameters=", *rest"), "any number", id="any number of arguments"),
     pytest.param(
         program(LOOP + "def slow():\n    wp.config.max_unroll = 1\n"), "sets options in a function", id="options"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,6 +13,7 @@ from warpfix.findings import Applicability, Finding, Fix, KernelRename
 from warpfix.hoisting import hoister_for, kernel_key
 from warpfix.hoisting.facts import FileFacts
 from warpfix.hoisting.reached import changing_read
+from warpfix.hoisting.values import is_warp_type
 from warpfix.index.build import CallSite, ProjectIndex
 from warpfix.index.constructs import call_argument, parameter_default, value_of
 from warpfix.index.model import Construct, FileIndex, OptionSet, Role
@@ -409,6 +411,7 @@ def _check_factory(
             _kind(index, file, default, (), 0)
     for statement in factory.body:
         _check_statement(index, file, factory, statement)
+    _check_state(index, file, factory)
     read = names_read(factory)
     for name in sorted(read & set(file.bindings)):
         bound = file.bindings[name]
@@ -483,16 +486,31 @@ def _check_statement(index: ProjectIndex, file: FileIndex, factory: ast.Function
     raise _Declined(f"line {statement.lineno} of `{factory.name}` does more than make the kernel")
 
 
+# Calls that give the same for the same, whatever device, setting or memory is current: no array, no question to Warp.
+_PURE = re.compile(
+    r"math\.\w+\Z|warp\.(?:constant|static|kernel|func|struct|overload|Kernel|func_grad|func_replay|func_native)\Z"
+    r"|warp\.types\.\w+\Z"
+    r"|builtins\.(?!open\b|input\b|id\b|hash\b|globals\b|locals\b|vars\b|dir\b|eval\b|exec\b|next\b|__import__\b)"
+)
+_STATE = ("warp.config.", "os.environ", "sys.")
+
+
+def _check_state(index: ProjectIndex, file: FileIndex, factory: ast.FunctionDef) -> None:
+    """What is read of settings may be another at the next call."""
+    for node in ast.walk(factory):
+        if isinstance(node, ast.Attribute):
+            resolved = index.resolve(file, node, (factory,)) or ""
+            if f"{resolved}.".startswith(_STATE):
+                raise _Declined(f"`{ast.unparse(node)}` on line {node.lineno} may be something else each time")
+
+
 def _check_calls(
     index: ProjectIndex, file: FileIndex, factory: ast.FunctionDef, expression: ast.expr, inside: Enclosing
 ) -> None:
     for node in ast.walk(expression):
         if isinstance(node, ast.Call):
             resolved = index.resolve(file, node.func, inside) or ""
-            if not resolved.startswith(("warp.", "builtins.", "math.")) or resolved in (
-                "builtins.open",
-                "builtins.input",
-            ):
+            if not _PURE.match(resolved) and not is_warp_type(resolved):
                 raise _Declined(f"`{ast.unparse(node.func)}` on line {node.lineno} may give something else each time")
         if isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
             raise _Declined(f"line {node.lineno} of `{factory.name}` does more than make the kernel")
