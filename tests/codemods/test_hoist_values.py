@@ -66,6 +66,21 @@ DECLINED = [
         main="import mod\nfor name, value in mod.read():\n    setattr(mod.Settings, name, value)\n",
     ),
     case(
+        run("wp.static(2.0 if wp.config.verify_fp else 1.0)"),
+        "can set at any time",
+        "a setting of Warp",
+    ),
+    case(
+        "import os" + run('wp.static(float(os.environ["GAIN"]))'),
+        "can set at any time",
+        "an environment variable",
+    ),
+    case(
+        run("wp.static(2.0 if wp.get_device().is_cpu else 1.0)"),
+        "would run at import",
+        "the device that is current",
+    ),
+    case(
         "G = wp.vec3(0.0, 0.0, 1.0)" + run("G[0]"),
         "change in place",
         "a vector of module scope that is changed in place",

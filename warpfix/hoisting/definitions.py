@@ -11,6 +11,7 @@ from warpfix.hoisting.facts import functions_around
 from warpfix.hoisting.follow import is_plain_native
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Item, Unproved
+from warpfix.hoisting.values import asks_warp
 from warpfix.index.captures import Scope
 from warpfix.index.model import Construct, ModuleChoice
 
@@ -230,7 +231,12 @@ def _check_static(ground: Ground, static: ast.Call) -> None:
             called = ground.facts.resolve(inner.func) if isinstance(inner.func, (ast.Name, ast.Attribute)) else None
             if called is None or not called.startswith(("warp.", "builtins.", "math.")):
                 raise Unproved(f"`wp.static` in it calls `{ast.unparse(inner.func)}`, which would run at import")
-            if called in ("builtins.getattr", "builtins.eval", "builtins.open", "builtins.__import__"):
+            if asks_warp(called) or called in (
+                "builtins.getattr",
+                "builtins.eval",
+                "builtins.open",
+                "builtins.__import__",
+            ):
                 raise Unproved(f"`wp.static` in it calls `{ast.unparse(inner.func)}`, which would run at import")
         elif isinstance(inner, (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)):
             raise Unproved("`wp.static` in it holds a lambda or a comprehension")

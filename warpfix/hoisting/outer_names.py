@@ -10,7 +10,7 @@ from warpfix.codemods.trees import tree_nodes
 from warpfix.hoisting.facts import FileFacts
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Item, Unproved
-from warpfix.hoisting.values import mutable
+from warpfix.hoisting.values import is_setting, mutable
 from warpfix.index.captures import Occurrence, definition_time, is_builtin
 from warpfix.index.model import FileIndex
 from warpfix.index.scopes import assigned_value
@@ -120,6 +120,8 @@ def _value_problem(ground: Ground, occurrence: Occurrence, bindings: Sequence[as
     value = assigned_value(binding, name)
     if isinstance(binding, (ast.Import, ast.ImportFrom)):
         resolved = ground.facts.resolve(node) if isinstance(node, ast.expr) else None
+        if resolved is not None and is_setting(resolved):
+            return f"it reads `{'.'.join([name, *chain])}`, which the program can set at any time"
         if resolved is None or resolved.startswith("warp."):
             return None
         for attribute in chain:

@@ -29,6 +29,20 @@ _WARP_TYPE = re.compile(
     r"bfloat16|float(?:16|32|64)|bool|vector|matrix)$"
 )
 _WARP_FUNCTION = re.compile(r"^warp\.(?!config$)[a-z]\w*$")
+_SETTINGS = ("warp.config.", "os.environ.", "sys.argv.")
+_ASKS_WARP = re.compile(
+    r"^warp\.(?:(?:get|is|has|set|from|load|launch|rand|init|synchronize|capture)(?:_|$)|zeros|ones|empty|full|clone|Scoped)"
+)
+
+
+def is_setting(resolved: str) -> bool:
+    """Whether a canonical name is of what the process can set otherwise at any time."""
+    return f"{resolved}.".startswith(_SETTINGS)
+
+
+def asks_warp(resolved: str) -> bool:
+    """Whether a canonical name is of a function whose answer depends on devices, modules or memory."""
+    return _ASKS_WARP.match(resolved) is not None
 
 
 def mutable(facts: FileFacts, value: ast.expr | None) -> bool:
