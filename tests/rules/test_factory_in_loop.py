@@ -297,3 +297,10 @@ def test_a_method_whose_name_others_have_too_is_not_taken_for_theirs(tmp_path: P
     )
     assert found(tmp_path / "two", source) == []
     assert len(found(tmp_path / "one", source.replace("class B:\n    def _step", "class B:\n    def other"))) == 1
+
+
+def test_several_kernels_of_a_shared_module_are_not_kept(tmp_path: Path) -> None:
+    source = program("for _ in range(9):\n    for n in (2, 3):\n        wp.launch(make(n), dim=4)\n")
+    (finding,) = found(tmp_path, source.replace('(module="unique")', ""))
+    assert finding.fix is None
+    assert finding.declined is not None and "share a Warp module" in finding.declined

@@ -16,7 +16,7 @@ from warpfix.hoisting.reached import changing_read
 from warpfix.hoisting.values import is_warp_type
 from warpfix.index.build import CallSite, ProjectIndex
 from warpfix.index.constructs import call_argument, parameter_default, value_of
-from warpfix.index.model import Construct, FileIndex, OptionSet, Role
+from warpfix.index.model import Construct, FileIndex, ModuleChoice, OptionSet, Role
 from warpfix.index.names import LAUNCHES
 from warpfix.index.scopes import Comprehension, Function, is_main_guard, parameters
 from warpfix.index.walk import Enclosing
@@ -350,7 +350,7 @@ def _finding(
     try:
         _check_factory(index, context, file, factory, around)
         _check_uses(index, canonical, sites)
-        _check_arguments(index, factory, sites)
+        _check_arguments(index, factory, sites, all(one.module_choice is ModuleChoice.UNIQUE for one in kernels))
         for one in sites:
             _check_result(index, context, one)
     except _Declined as reason:
@@ -408,7 +408,7 @@ def _check_factory(
         raise _Declined(f"`{factory.name}` takes any number of arguments")
     for default in (*factory.args.defaults, *factory.args.kw_defaults):
         if default is not None:
-            _kind(index, file, default, (), 0)
+            _kind(index, file, default, (), 0, True)
     for statement in factory.body:
         _check_statement(index, file, factory, statement)
     _check_state(index, file, factory)
@@ -558,7 +558,7 @@ def _launches(facts: FileFacts, call: ast.Call) -> bool:
     return isinstance(call.func, (ast.Name, ast.Attribute)) and facts.resolve(call.func) in LAUNCHES
 
 
-def _check_arguments(index: ProjectIndex, factory: ast.FunctionDef, sites: list[CallSite]) -> None:
+def _check_arguments(index: ProjectIndex, factory: ast.FunctionDef, sites: list[CallSite], several: bool) -> None:
     kinds: dict[str, dict[str, int]] = {}
     positional = [item.arg for item in (*factory.args.posonlyargs, *factory.args.args)]
     for site in sites:
@@ -569,7 +569,7 @@ def _check_arguments(index: ProjectIndex, factory: ast.FunctionDef, sites: list[
         given = [*zip(positional, site.node.args, strict=False)]
         given += [(keyword.arg, keyword.value) for keyword in site.node.keywords if keyword.arg is not None]
         for name, value in given:
-            kind = _kind(index, site.file, value, site.enclosing, 0)
+            kind = _kind(index, site.file, value, site.enclosing, 0, several)
             kinds.setdefault(name, {}).setdefault(kind, site.node.lineno)
     for name, found in kinds.items():
         numbers = {"int", "float", "bool"} & found.keys()
@@ -577,24 +577,28 @@ def _check_arguments(index: ProjectIndex, factory: ast.FunctionDef, sites: list[
             raise _Declined(f"`{name}` is given numbers of several types, which are equal as keys and differ as code")
 
 
-def _kind(index: ProjectIndex, file: FileIndex, expression: ast.expr, enclosing: Enclosing, depth: int) -> str:
+def _kind(
+    index: ProjectIndex, file: FileIndex, expression: ast.expr, enclosing: Enclosing, depth: int, several: bool
+) -> str:
     """What an argument is, as far as equality and hashing go. Raises _Declined where the source does not say."""
     if isinstance(expression, ast.Constant):
         return type(expression.value).__name__
     if isinstance(expression, ast.UnaryOp):
         return (
-            "bool" if isinstance(expression.op, ast.Not) else _kind(index, file, expression.operand, enclosing, depth)
+            "bool"
+            if isinstance(expression.op, ast.Not)
+            else _kind(index, file, expression.operand, enclosing, depth, several)
         )
     if isinstance(expression, ast.JoinedStr):
         return "str"
     if isinstance(expression, ast.Compare):
         return "bool"
     if isinstance(expression, ast.BinOp):
-        sides = {_kind(index, file, side, enclosing, depth) for side in (expression.left, expression.right)}
+        sides = {_kind(index, file, side, enclosing, depth, several) for side in (expression.left, expression.right)}
         if sides == {"int"} and not isinstance(expression.op, (ast.Div, ast.Pow)):
             return "int"
     if isinstance(expression, ast.Tuple):
-        return "tuple of " + ", ".join(_kind(index, file, item, enclosing, depth) for item in expression.elts)
+        return "tuple of " + ", ".join(_kind(index, file, item, enclosing, depth, several) for item in expression.elts)
     if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Name):
         resolved = index.resolve(file, expression.func, enclosing)
         if resolved in ("builtins.int", "builtins.len"):
@@ -606,17 +610,22 @@ def _kind(index: ProjectIndex, file: FileIndex, expression: ast.expr, enclosing:
         if isinstance(scope, ast.FunctionDef):
             bound = index.scope(scope).bindings[expression.id]
             if len(bound) == 1 and isinstance(bound[0], ast.arg):
-                return _parameter_kind(index, file, scope, around, bound[0], depth)
+                return _parameter_kind(index, file, scope, around, bound[0], depth, several)
         else:
             bound = [] if expression.id in file.global_writes else file.bindings.get(expression.id, [])
         if len(bound) == 1 and isinstance(bound[0], ast.For) and isinstance(bound[0].target, ast.Name):
-            kind = _element_kind(index, file, bound[0].iter, enclosing, depth)
+            if not several:
+                raise _Declined(
+                    f"`{expression.id}` on line {expression.lineno} takes several values, and the kernels share a Warp "
+                    "module, where those that are kept would all be built again with each new one"
+                )
+            kind = _element_kind(index, file, bound[0].iter, enclosing, depth, several)
             if kind is not None:
                 return kind
     if isinstance(expression, (ast.Name, ast.Attribute)):
         value = value_of(index, file, expression, enclosing)
         if value is not expression:
-            return _kind(index, file, value, enclosing, depth + 1)
+            return _kind(index, file, value, enclosing, depth + 1, several)
         resolved = index.resolve(file, expression, enclosing)
         if resolved is not None:
             if resolved.startswith("warp.") and not resolved.startswith("warp.config"):
@@ -631,19 +640,25 @@ def _kind(index: ProjectIndex, file: FileIndex, expression: ast.expr, enclosing:
 
 
 def _element_kind(
-    index: ProjectIndex, file: FileIndex, iterated: ast.expr, enclosing: Enclosing, depth: int
+    index: ProjectIndex, file: FileIndex, iterated: ast.expr, enclosing: Enclosing, depth: int, several: bool
 ) -> str | None:
     """What a loop goes through, one at a time; None where it is not written out, or of several kinds."""
     if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name):
         return "int" if index.resolve(file, iterated.func, enclosing) == "builtins.range" else None
     if isinstance(iterated, (ast.Tuple, ast.List)) and iterated.elts:
-        kinds = {_kind(index, file, item, enclosing, depth + 1) for item in iterated.elts}
+        kinds = {_kind(index, file, item, enclosing, depth + 1, several) for item in iterated.elts}
         return kinds.pop() if len(kinds) == 1 else None
     return None
 
 
 def _parameter_kind(
-    index: ProjectIndex, file: FileIndex, function: ast.FunctionDef, around: Enclosing, parameter: ast.arg, depth: int
+    index: ProjectIndex,
+    file: FileIndex,
+    function: ast.FunctionDef,
+    around: Enclosing,
+    parameter: ast.arg,
+    depth: int,
+    several: bool,
 ) -> str:
     annotation = parameter.annotation
     text = annotation.id if isinstance(annotation, ast.Name) else ""
@@ -658,7 +673,7 @@ def _parameter_kind(
         value = given[0] if given else parameter_default(function, parameter.arg)
         if given is None or value is None:
             raise _Declined(f"what line {site.node.lineno} gives for `{parameter.arg}` can't be read")
-        kinds.add(_kind(index, site.file, value, site.enclosing if given else (), depth + 1))
+        kinds.add(_kind(index, site.file, value, site.enclosing if given else (), depth + 1, several))
     return kinds.pop() if len(kinds) == 1 else "number" if kinds & {"int", "float", "bool"} else "type"
 
 
