@@ -78,6 +78,19 @@ def read_profile(path: str | Path) -> Profile:
     return report
 
 
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """All trees of a project are alive from its index to its last rule: going through them meanwhile frees nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_without_collector()
 def scan_paths(
     paths: Iterable[str | Path],
     *,
@@ -118,9 +131,8 @@ def scan_paths(
         statistics["index"] = statistics.get("index", 0.0) + time.perf_counter() - started
         if prepare is not None:
             prepare(index, config)
-        with _without_collector():
-            refuted: list[tuple[Finding, str]] = []
-            findings, problems = run_rules(index, config, profile, statistics, refuted)
+        refuted: list[tuple[Finding, str]] = []
+        findings, problems = run_rules(index, config, profile, statistics, refuted)
         scanned.append(Scanned(index, config, tuple(findings), tuple(problems), tuple(refuted)))
     reported = {item.index.project.root: list(item.findings) for item in scanned}
     known, stale = _leave_out_known(scanned, reported, baselines(scanned, baseline)) if with_baseline else (0, [])
@@ -211,18 +223,6 @@ def unmatched(remaining: Mapping[Key, int], scanned: Iterable[Scanned], base: st
         rules = {rule.code for rule in selected_rules(item.config)}
         found.update(dict.fromkeys(judged(remaining, base, looked, rules)))
     return list(found)
-
-
-@contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """All trees of a project are alive while its rules run: going through them again and again frees nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _summary(item: Scanned) -> ScannedProject:

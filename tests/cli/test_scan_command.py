@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from scan_support import write_files
+
+from warpfix.cli import main
 
 RunCli = Callable[..., object]
 
@@ -177,3 +180,22 @@ def test_rules_and_explain(run_cli: RunCli) -> None:
     assert [rule["code"] for rule in catalogue] == [line.split()[0] for line in listed if line.startswith("WF")]
     text = run_cli("explain", "late-config").stdout
     assert all(word in text for word in ("Bad:", "Good:", "Limits:", "Fix:", "ignore[WF201]"))
+
+
+def test_collector_is_left_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A scan runs without it, but a process that calls ``main`` goes on afterwards."""
+    (tmp_path / "mod.py").write_text("import warp as wp\n")
+    assert gc.isenabled()
+    with pytest.raises(SystemExit) as raised:
+        main(["scan", str(tmp_path)])
+    assert raised.value.code == 0
+    assert gc.isenabled()
+    frozen = gc.get_freeze_count()
+    gc.disable()
+    try:
+        with pytest.raises(SystemExit):
+            main(["scan", str(tmp_path)])
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    assert gc.get_freeze_count() == frozen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import signal
@@ -67,6 +68,7 @@ def main(args: list[str] | None = None) -> Any:
     debug = os.environ.get("WARPFIX_DEBUG") == "1"
     # As an interrupt does: end what was started, undo what was half done, leave no folder behind.
     signal.signal(signal.SIGTERM, _terminated)
+    collecting = gc.isenabled()
     try:
         status = cli.main(args=args, prog_name="warpfix", standalone_mode=False)
     except WarpfixError as error:
@@ -95,6 +97,12 @@ def main(args: list[str] | None = None) -> Any:
         what = f"{type(error).__name__}: {error}"
         print(f"warpfix: internal error: {what} (WARPFIX_DEBUG=1 shows where)", file=sys.stderr)
         sys.exit(EXIT_ERROR)
+    finally:
+        if args is None:
+            # The process ends here: going through a whole project's trees once more would free nothing sooner.
+            gc.freeze()
+        elif collecting:
+            gc.enable()
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,6 +92,7 @@ def command(
 
     if output is not None and not output.resolve().parent.is_dir():
         raise WarpfixError(f"can't write {output}: there is no folder {output.resolve().parent}")
+    gc.disable()  # to the end of the command: what a scan makes lives as long; `main` turns it on again
     scanned, result = scan_paths(
         paths or (".",),
         stdin=_stdin(paths, stdin_filename),
