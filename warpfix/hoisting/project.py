@@ -314,9 +314,12 @@ class Hoister:
         """Last names of functions that are called at import, directly or by a function of such a name."""
         names: set[str] = set()
         called_in: dict[str, set[str]] = {}
+        known: dict[tuple[ast.AST, ...], list[ast.AST]] = {}  # calls of one block share what is around them
         for name, calls in self.calls_by_name.items():
             for _, call in calls:
-                around = functions_around(call.enclosing)
+                around = known.get(call.enclosing)
+                if around is None:
+                    around = known[call.enclosing] = functions_around(call.enclosing)
                 if not around:
                     names.add(name)
                 elif len(around) == 1:

@@ -71,12 +71,18 @@ def raw_bindings(node: ast.AST) -> Bindings:
     return table.bindings
 
 
+# Statements that hold neither names of their own nor other statements.
+_BIND_NOTHING = frozenset({ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Pass, ast.Break, ast.Continue})
+
+
 def _statements(body: Iterable[ast.stmt], table: ScopeTable) -> None:
     bindings = table.bindings
     pending: list[ast.AST] = list(reversed(list(body)))
     while pending:
         node = pending.pop()
         kind = type(node)
+        if kind in _BIND_NOTHING and not table.walruses:
+            continue
         if isinstance(node, (*_FunctionDef, ast.ClassDef)):
             bindings.setdefault(node.name, []).append(node)
             if table.walruses:
