@@ -142,6 +142,13 @@ def test_declined(tmp_path: Path, source: str, others: dict[str, str], reason: s
 
 HOISTED = [
     case(
+        "from kinds import Kind" + run("wp.static(int(Kind.FIXED))"),
+        "scale",
+        "a member of an enumeration, where attributes are set by names from elsewhere",
+        kinds="from enum import IntEnum\n\n\nclass Kind(IntEnum):\n    FIXED = 1\n",
+        main="import mod\nfor name, value in mod.read():\n    setattr(mod.current, name, value)\n",
+    ),
+    case(
         "class Settings:\n    n = 1.0\n\n    def __init__(self, values):\n        for name in values:\n"
         "            setattr(self, name, values[name])\n" + run("Settings.n"),
         "scale",

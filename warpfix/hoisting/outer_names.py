@@ -124,6 +124,8 @@ def _value_problem(ground: Ground, occurrence: Occurrence, bindings: Sequence[as
             return f"it reads `{'.'.join([name, *chain])}`, which the program can set at any time"
         if resolved is None or resolved.startswith("warp."):
             return None
+        if _is_imported_member(ground, resolved):
+            return None
         for attribute in chain:
             if ground.hoister.attribute_written(attribute) and _in_project(ground, resolved):
                 return f"it reads `{'.'.join([name, *chain])}`, and `.{attribute}` is assigned somewhere"
@@ -152,6 +154,16 @@ def _is_member(ground: Ground, node: ast.ClassDef, chain: Sequence[str]) -> bool
         if isinstance(target, ast.Name)
     }
     return bool(chain) and chain[0] in members and tuple(chain[1:]) in ((), ("value",), ("name",))
+
+
+def _is_imported_member(ground: Ground, resolved: str) -> bool:
+    """The same of an enumeration that another file of the project defines."""
+    parts = resolved.split(".")
+    for end in range(len(parts) - 1, max(0, len(parts) - 3), -1):
+        found = ground.index.definition(".".join(parts[:end]))
+        if found is not None and isinstance(found.node, ast.ClassDef):
+            return _is_member(Ground(ground.hoister, found.file), found.node, parts[end:])
+    return False
 
 
 def _contents_problem(
