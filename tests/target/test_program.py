@@ -109,8 +109,11 @@ def test_every_identity_is_compiled_for_the_target_and_no_other(ran: Ran) -> Non
     }
     assert {load.outcome for load in ran.cold.loads} == {"compiled"}
     assert all(load.phases["native"] > 0 and load.source_bytes > 0 for load in ran.cold.loads)
-    assert len(list((ran.caches / "default").rglob("*.cubin"))) == 5
-    assert not list((ran.caches / "default").rglob("*.o"))
+    # The environment may choose the cache: it lies wherever that choice is mapped to, and the twins lie apart.
+    holding = {path.relative_to(ran.caches).parts[0] for path in ran.caches.rglob("*.cubin")}
+    (cache,) = (ran.caches / name for name in holding)
+    assert len(list(cache.rglob("*.cubin"))) == 5
+    assert not list(cache.rglob("*.o"))
 
 
 def test_a_warm_run_builds_nothing(ran: Ran) -> None:
