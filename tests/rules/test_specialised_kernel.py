@@ -92,3 +92,11 @@ def test_found(tmp_path: Path, source: str, words: str) -> None:
     assert words in finding.message
     assert (finding.fix is None) == (finding.declined is not None)
     assert finding.data["captures"]
+
+
+def test_a_generic_kernel_is_told_its_overloads_first(tmp_path: Path) -> None:
+    """Alone in its module it would be built for each new argument type: `module="unique"` by itself is no advice."""
+    generic = factory().replace("dtype=float", "dtype=Any")
+    (finding,) = found(tmp_path, "from typing import Any\n" + generic)
+    assert finding.fix is None and "is generic" in str(finding.declined)
+    assert finding.advice.startswith("register its overloads with `wp.overload`")

@@ -40,7 +40,7 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
                 f"`{construct.name}` captures {words}: every new variant of it builds Warp module "
                 f"`{own_module(file)}` again, with all of its other kernels"
             ),
-            advice=_ADVICE if declined is None else f"{_ADVICE}; no fix is offered: {declined}",
+            advice=_advice(construct.generic, declined),
             kernel=construct.qualname,
             fix=fix,
             declined=declined,
@@ -52,6 +52,17 @@ _ADVICE = (
     'give it `module="unique"`, so that a new variant builds alone (a unique module does not see the file\'s '
     "`wp.set_module_options`), or pass the value as a kernel argument"
 )
+
+# Alone in its module, a generic kernel is built again with each new argument type: that has to be mended first.
+_GENERIC_ADVICE = (
+    'register its overloads with `wp.overload` as soon as it is made; then `module="unique"` lets a new variant build '
+    "alone; or pass the value as a kernel argument"
+)
+
+
+def _advice(generic: bool, declined: str | None) -> str:
+    advice = _GENERIC_ADVICE if generic else _ADVICE
+    return advice if declined is None else f"{advice}; no fix is offered: {declined}"
 
 
 def isolating_fix(hoister: Hoister, verdict: Verdict) -> Fix:
