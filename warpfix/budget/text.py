@@ -7,7 +7,7 @@ from typing import Any
 
 from warpfix.budget.counts import TOTALS, Added, Comparison
 from warpfix.measure.profile import Profile
-from warpfix.measure.text import place, wrap
+from warpfix.measure.words import place, wrap
 
 _SHOWN = 12
 

@@ -60,7 +60,7 @@ def command(target: str, output: Path, form: str, command: tuple[str, ...], **va
 
 
 def _lines(result: Bake, output: Path) -> list[str]:
-    from warpfix.measure.text import count, short_name, size, wrap
+    from warpfix.measure.words import count, short_name, size, wrap
 
     if result.chosen is not None:
         event = result.chosen

@@ -58,7 +58,7 @@ def write(name: str | None, samples: int, file: Path, command: tuple[str, ...], 
     from warpfix.budget.counts import counts
     from warpfix.budget.file import Entry, read, updated
     from warpfix.measure.report import write_private
-    from warpfix.measure.text import count
+    from warpfix.measure.words import count
 
     if not file.absolute().parent.is_dir():
         raise WarpfixError(f"can't write {file}: there is no folder {file.absolute().parent}")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from warpfix.measure.builds import History, Ingredient, Step
 from warpfix.measure.privacy import mask_arguments
 from warpfix.measure.profile import Load, Profile, SourceLine
-from warpfix.measure.text import count, place, seconds, short_name, wrap
+from warpfix.measure.words import count, place, seconds, short_name, wrap
 
 _LABEL = 38
 _VALUE = 18

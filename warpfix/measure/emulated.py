@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from warpfix.measure.profile import Deviation, Profile, Run
 from warpfix.measure.target import is_emulated
-from warpfix.measure.text import count, place, seconds, wrap
+from warpfix.measure.words import count, place, seconds, wrap
 from warpfix.probe.cuda.deviations import KINDS
 
 _SHOWN = 4

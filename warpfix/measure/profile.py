@@ -40,7 +40,7 @@ class KernelDef:
 
 @dataclass(frozen=True)
 class BuiltKernel:
-    """A kernel inside one build. Digests are of generated code, normalised as ``warpfix.verify.code`` says."""
+    """A kernel inside one build. Digests are of generated code, normalised as ``warpfix.generated.code`` says."""
 
     definition: KernelDef
     overload: str = ""

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from warpfix.generated.digests import digests, machine_digests
 from warpfix.measure import causes
-from warpfix.measure.code import digests, machine_digests
 from warpfix.measure.profile import (
     BuiltKernel,
     Cause,

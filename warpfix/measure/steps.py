@@ -10,7 +10,8 @@ from warpfix.measure.privacy import mask_arguments
 from warpfix.measure.profile import Profile, Run
 from warpfix.measure.report import compile_elapsed
 from warpfix.measure.stats import TIME_SAMPLES
-from warpfix.measure.text import BOTTLENECK_SHARE, count, seconds, short_name, wrap
+from warpfix.measure.text import BOTTLENECK_SHARE
+from warpfix.measure.words import count, seconds, short_name, wrap
 
 SHOWN = 3
 _MANY_MODULES = 3

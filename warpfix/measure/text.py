@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
-import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 
-from warpfix.measure.profile import PHASES, Load, OptionWrite, Profile, Run, SourceLine
+from warpfix.measure.emulated import emulated_lines
+from warpfix.measure.profile import PHASES, Load, OptionWrite, Profile, Run
 from warpfix.measure.report import compile_elapsed
 from warpfix.measure.stats import summarise
+from warpfix.measure.words import WIDTH, count, place, seconds, short_name, short_path, size, wrap
 
-WIDTH = 80
 BOTTLENECK_SHARE = 0.10
 """Below this share of the cold run, compilation is not what makes a program slow to start."""
 _MODULES_SHOWN = 12
@@ -28,8 +26,6 @@ def render(profile: Profile, *, modules: int = _MODULES_SHOWN) -> str:
         profile: What was measured.
         modules: How many Warp modules to list; the rest is summed up in one line.
     """
-    from warpfix.measure.emulated import emulated_lines
-
     lines = _head(profile)
     cold = profile.cold[0] if profile.cold else None
     if cold is None:
@@ -55,68 +51,9 @@ def _data(profile: Profile) -> list[str]:
     return ["", *wrap(f"The arrays of {launches:,} launches were read (--check-data): the times are no evidence.", "")]
 
 
-def seconds(milliseconds: float) -> str:
-    """A time with its unit, three digits."""
-    if milliseconds >= 100_000:
-        return f"{milliseconds / 1000:.0f} s"
-    if milliseconds >= 1000:
-        return f"{milliseconds / 1000:.2f} s"
-    return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
-
-
-def size(count: int) -> str:
-    """Bytes with their unit."""
-    return f"{count / 1000:.0f} kB" if count >= 1000 else f"{count} B"
-
-
-def count(number: int, noun: str) -> str:
-    """``1 build``, ``3 builds``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def short_name(name: str, width: int = 60) -> str:
-    """A module's name for a line of text: the middle of a very long one is left out, the hash at its end is not."""
-    if len(name) <= width:
-        return name
-    return f"{name[: width // 2]}...{name[3 - width // 2 :]}"
-
-
 def headline(profile: Profile) -> str:
     """Whether compilation is what makes the program slow to start, in a sentence or two."""
     return " ".join(_verdict(profile, profile.cold[0])) if profile.cold else "Nothing was run."
-
-
-def wrap(text: str, indent: str, first: str | None = None) -> list[str]:
-    """Text as indented lines; ``first`` is the indentation of the first one, where it is another."""
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_long_words=True,
-        break_on_hyphens=False,
-    )
-
-
-def place(profile: Profile, line: SourceLine | None) -> str:
-    """``path:line``, the path relative to the command's folder or to site-packages."""
-    if line is None:
-        return "an unknown line"
-    return f"{short_path(profile, line.path)}:{line.line}"
-
-
-def short_path(profile: Profile, path: str) -> str:
-    """A path relative to the command's folder, or to site-packages, or as it is."""
-    if Path(path).is_absolute():
-        # Frames have paths as they were imported: /srv/app/bin/../lib/x.py.
-        path = os.path.normpath(path)
-        relative = os.path.relpath(path, profile.cwd)
-        if not relative.startswith(".."):
-            return relative
-        for marker in ("site-packages" + os.sep, "dist-packages" + os.sep):
-            if marker in path:
-                return path.split(marker, 1)[1]
-    return path
 
 
 def _head(profile: Profile) -> list[str]:

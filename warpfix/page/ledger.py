@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from warpfix.measure.text import size
+from warpfix.measure.words import size
 from warpfix.verify.verdict import Totals
 from warpfix.whatif.ledger import PRICED, Entry, Ledger
 

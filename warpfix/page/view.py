@@ -14,7 +14,8 @@ from warpfix.measure.profile import PHASES, Load, ProcessRun, Profile, Run, Sour
 from warpfix.measure.report import compile_elapsed
 from warpfix.measure.stats import summarise
 from warpfix.measure.steps import next_steps
-from warpfix.measure.text import PHASE_WORDS, count, headline, late_options, place, remade, seconds, short_name, size
+from warpfix.measure.text import PHASE_WORDS, headline, late_options, remade
+from warpfix.measure.words import count, place, seconds, short_name, size
 from warpfix.page.excerpts import Excerpt, Excerpts
 from warpfix.verify.verdict import Outcome, Verdict, rows
 

@@ -9,7 +9,7 @@ from warpfix.measure.privacy import mask_arguments
 from warpfix.measure.profile import Profile, SourceLine
 from warpfix.measure.stats import TIME_SAMPLES, Summary, differs
 from warpfix.measure.target import is_emulated
-from warpfix.measure.text import WIDTH, count, place, seconds, short_path, size, wrap
+from warpfix.measure.words import WIDTH, count, place, seconds, short_path, size, wrap
 from warpfix.verify.verdict import Check, Totals
 from warpfix.whatif.ledger import FAILED, INAPPLICABLE, PRICED, REFUSED, UNPRICED, Entry, Ledger
 from warpfix.whatif.levers import CACHE, COST, PRELOAD

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from warpfix.verify.cubin import ENTRY
+from warpfix.generated.cubin import ENTRY
 
 _TOKEN = re.compile(
     r"""

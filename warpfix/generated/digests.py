@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from warpfix.verify.code import KernelCode, kernel_code
-from warpfix.verify.cubin import NotACubin, cubin_code
-from warpfix.verify.ptx import ptx_code
+from warpfix.generated.code import KernelCode, kernel_code
+from warpfix.generated.cubin import NotACubin, cubin_code
+from warpfix.generated.ptx import ptx_code
 
 _HASH = re.compile(r"^(?P<key>.+)_(?P<hash>[0-9a-f]{8})$")
 

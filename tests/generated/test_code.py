@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from warpfix.verify.code import KernelCode, kernel_code
+from warpfix.generated.code import KernelCode, kernel_code
 
 PROGRAM = """\
 import sys

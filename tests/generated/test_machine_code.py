@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from support import clean_environment
 
-from warpfix.verify.cubin import NotACubin, cubin_code
-from warpfix.verify.ptx import ptx_code
+from warpfix.generated.cubin import NotACubin, cubin_code
+from warpfix.generated.ptx import ptx_code
 
 KERNELS = '''\
 import warp as wp
