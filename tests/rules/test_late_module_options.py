@@ -354,3 +354,37 @@ def test_a_function_that_does_nothing_else_keeps_its_body(tmp_path: Path) -> Non
     (finding,) = found(tmp_path, source)
     (text,) = apply_fix(finding).values()
     assert text == HEAD + "def go(n):\n    pass\n" + body(LATE, LAUNCH, "go(v)")
+
+
+KERNELS_ELSEWHERE = """\
+import warp as wp
+
+@wp.kernel
+def fill(v: wp.array(dtype=float)):
+    v[wp.tid()] = 1.0
+"""
+SETS = 'wp.set_module_options({"fast_math": True})\n'
+WRONG_MODULE = {
+    "in a function": "import warp as wp\nimport kernels\ndef configure():\n    " + SETS + "configure()\n",
+    "at module scope": "import warp as wp\nimport kernels\n" + SETS,
+    "only functions there": "import warp as wp\n" + SETS + "@wp.func\ndef twice(x: float):\n    return 2.0 * x\n",
+}
+MAY_REACH = {
+    "integrands start from the file's options": "import warp as wp\nimport warp.fem as fem\n" + SETS,
+    "read by somebody": "import warp as wp\n" + SETS + "print(wp.get_module_options())\n",
+    "another package's decorator may make kernels": "import warp as wp\nimport tools\n"
+    + SETS
+    + "@tools.kernel\ndef f(v: wp.array(dtype=float)):\n    v[0] = 1.0\n",
+    "kernels from text": "import warp as wp\n" + SETS + "exec(open('k.txt').read())\n",
+}
+
+
+@pytest.mark.parametrize("source", WRONG_MODULE.values(), ids=WRONG_MODULE)
+def test_options_of_a_module_without_kernels_are_reported(tmp_path: Path, source: str) -> None:
+    (finding,) = found(tmp_path, source, head="", kernels=KERNELS_ELSEWHERE)
+    assert finding.fix is None and "reaches no kernel: app.py creates no kernel" in finding.message
+
+
+@pytest.mark.parametrize("source", MAY_REACH.values(), ids=MAY_REACH)
+def test_options_that_something_may_read_are_not(tmp_path: Path, source: str) -> None:
+    assert found(tmp_path, source, head="", kernels=KERNELS_ELSEWHERE) == []

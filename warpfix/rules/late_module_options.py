@@ -232,13 +232,13 @@ def _judge(index: ProjectIndex, flow: Flow, event: _Event, context: Context) -> 
     before = block[:place]
     kernels = flow.kernels_of(event.module)
     load = _load_before(flow, event, before, event.module if kernels else ANY)
-    if load is None:
-        return None
     options = event.options
     if not options.keys() <= MODULE_OPTIONS.keys():
         return None  # a name that Warp does not know is unknown-option's, and to be mended first
     if not kernels:
         return _never_acts(index, flow, event, load)
+    if load is None:
+        return None
     known = _known_before(index, event, before)
     changed: dict[str, ast.expr] = {}
     for name, value in options.items():
@@ -578,8 +578,10 @@ def _shares_line(file: FileIndex, statement: ast.stmt) -> bool:
     return False
 
 
-def _never_acts(index: ProjectIndex, flow: Flow, event: _Event, load: Load) -> Finding | None:
+def _never_acts(index: ProjectIndex, flow: Flow, event: _Event, load: Load | None) -> Finding | None:
     owner = index.module_file(event.module)
+    if load is None and (event.depth > 0 or owner is None or not _bare(index, owner)):
+        return None
     if owner is None:
         tops = {name.split(".", 1)[0] for name in index.by_module}
         if event.module.split(".", 1)[0] not in tops:
@@ -606,7 +608,7 @@ def _never_acts(index: ProjectIndex, flow: Flow, event: _Event, load: Load) -> F
         )
     listed = ", ".join(f"`{name}`" for name in event.options)
     message = (
-        f"{_what(event)} after launches and reaches no kernel: {holds}, so {listed} "
+        f"{_what(event)}{' after launches' if load else ''} and reaches no kernel: {holds}, so {listed} "
         f"{'does' if len(event.options) == 1 else 'do'} nothing"
     )
     reason = (
@@ -616,6 +618,23 @@ def _never_acts(index: ProjectIndex, flow: Flow, event: _Event, load: Load) -> F
     return _finding(flow, event, message, reason, None, reason, load, event.options)
 
 
+def _bare(index: ProjectIndex, file: FileIndex) -> bool:
+    """Whether nothing in a file can come to own or read options of its Warp module, though the project has kernels.
+
+    Integrands of ``warp.fem`` start from the options of their file, decorators of other packages may make kernels, and
+    a kernel whose module is not known may land here.
+    """
+    kernels = [one for other in index.files.values() for one in other.constructs if one.kind == "kernel"]
+    if not kernels or any(one.module_choice is ModuleChoice.UNKNOWN for one in kernels):
+        return False
+    if any(word in file.text for word in ("fem", "integrand", "get_module_options", "exec(", ".options")):
+        return False
+    made = {construct.node for construct in file.constructs}
+    return not any(
+        node.decorator_list and node not in made for node in ast.walk(file.tree) if isinstance(node, ast.FunctionDef)
+    )
+
+
 def _finding(
     flow: Flow,
     event: _Event,
@@ -623,7 +642,7 @@ def _finding(
     advice: str,
     fix: Fix | None,
     declined: str | None,
-    load: Load,
+    load: Load | None,
     changed: Mapping[str, ast.expr],
 ) -> Finding:
     kernels = sorted({(file.path, construct.qualname) for file, construct in flow.kernels_of(event.module)})
@@ -640,7 +659,7 @@ def _finding(
             "module": own_module(event.owner) if event.module == flow.index.prefix(event.owner) else event.module,
             "options": {name: ast.unparse(value) for name, value in changed.items()},
             "option_lines": [[event.owner.path, item.node.lineno] for item in event.sets],
-            "loaded_by": [load.file.path, load.node.lineno],
+            "loaded_by": [load.file.path, load.node.lineno] if load is not None else None,
             "kernels": [list(item) for item in kernels],
         },
     )
@@ -694,7 +713,8 @@ RULE = Rule(
         "straight line, through calls of project functions. Silent where it looks deliberate (try/finally, context "
         "managers, options that are read and put back, or switched between launches), where the value is the one "
         "that the module has already, in functions that are called from elsewhere, and for options whose target can't "
-        "be read."
+        "be read. Options that reach no kernel are reported in a file that creates none and has no decorated function, "
+        "in a project whose kernels all name their Warp module."
     ),
     fix_safety=(
         "The statement moves up within its block, above the first one that can load the module. `measured` for options "
