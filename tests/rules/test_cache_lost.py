@@ -54,6 +54,13 @@ SILENT = [
         "wp.config.kernel_cache_dir = OLD\n",
         id="put back",
     ),
+    pytest.param(
+        "wp.init()\nOLD = wp.config.kernel_cache_dir\nwp.config.kernel_cache_dir = '/x'\n"
+        "wp.config.kernel_cache_dir = OLD\n",
+        id="a folder that stays, put back",
+    ),
+    pytest.param("wp.config.kernel_cache_dir = '/x'\nwp.init()\n", id="a folder in time"),
+    pytest.param("later = lambda: wp.zeros(4)\nwp.config.kernel_cache_dir = '/x'\n", id="an array later"),
     pytest.param("cache_dir = tempfile.mkdtemp()\n", id="a folder for something else"),
     pytest.param("wp.config.cache_kernels = True\n", id="the cache left on"),
     pytest.param("wp.config.cache_kernels = ARGS.cache\n", id="the cache by a flag"),
@@ -110,6 +117,10 @@ REPORTED = [
     pytest.param("wp.config.cache_kernels = False\n", "cache_kernels", id="switched off"),
     pytest.param("wp.config.verify_autograd_array_access = True\n", "verify_autograd_array_access", id="the check"),
     pytest.param("wp.init()\nos.environ['WARP_CACHE_PATH'] = '/x'\n", "late path", id="after init"),
+    pytest.param("wp.init()\nwp.config.kernel_cache_dir = '/x'\n", "late folder", id="a folder after init"),
+    pytest.param(
+        "A = 2 * wp.zeros(4)\nwp.config.kernel_cache_dir = '/x'\n", "late folder", id="a folder after an array"
+    ),
     pytest.param("os.environ['CUDA_CACHE_DISABLE'] = '1'\n", "driver cache", id="the driver's cache"),
     pytest.param("os.environ.setdefault('CUDA_CACHE_DISABLE', '1')\n", "driver cache", id="setdefault"),
 ]

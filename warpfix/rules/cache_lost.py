@@ -23,6 +23,7 @@ from warpfix.rules._places import (
     stands_alone,
     under_condition,
 )
+from warpfix.rules._versions import newest, words
 
 _WORDS = (
     "clear_kernel_cache",
@@ -62,6 +63,28 @@ _CHANGING = frozenset(
     }
 )
 
+_VERSIONED_SINCE = (1, 13)
+"""First Warp that puts a folder of its version below a cache folder that it is given before it is initialised."""
+_INITIALISES = frozenset(
+    f"warp.{name}"
+    for name in (
+        "init",
+        "array",
+        "empty",
+        "from_numpy",
+        "full",
+        "get_cuda_device_count",
+        "get_device",
+        "get_devices",
+        "get_preferred_device",
+        "is_cuda_available",
+        "ones",
+        "set_device",
+        "synchronize",
+        "zeros",
+    )
+)
+
 
 def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
     """Findings for one file, where it is no benchmark."""
@@ -70,7 +93,7 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
     if index.prefix(file).split(".", 1)[0] == "warp" and "_src" in file.path:
         return
     yield from _cleared(index, file)
-    yield from _configured(index, file)
+    yield from _configured(index, file, context)
     yield from _environment(index, file, context)
 
 
@@ -121,7 +144,7 @@ def _cleared(index: ProjectIndex, file: FileIndex) -> Iterable[Finding]:
 # ---- settings
 
 
-def _configured(index: ProjectIndex, file: FileIndex) -> Iterable[Finding]:
+def _configured(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
     for item in file.option_sets:
         if item.via != "config" or item.dynamic:
             continue
@@ -134,6 +157,7 @@ def _configured(index: ProjectIndex, file: FileIndex) -> Iterable[Finding]:
             if name == "kernel_cache_dir":
                 source = _changing(index, file, value, item.enclosing)
                 if source is None:
+                    yield from _late_folder(index, file, context, item.node, item.enclosing)
                     continue
                 message = (
                     f"the kernel cache is put into a folder of this run only (`{source}`): nothing that one run builds "
@@ -155,6 +179,28 @@ def _configured(index: ProjectIndex, file: FileIndex) -> Iterable[Finding]:
                 advice = "switch it on only while looking for overwritten arrays, behind a flag for example"
                 reason = "a check that somebody asked for is not removed"
             yield _report(file, item.node, message, advice, reason, name, _removal(file, item.node, name))
+
+
+def _late_folder(
+    index: ProjectIndex, file: FileIndex, context: Context, statement: ast.stmt, enclosing: Enclosing
+) -> Iterable[Finding]:
+    """A folder that stays, given when Warp has resolved its own already: then it is taken as it stands."""
+    if sum(item.via == "config" and "kernel_cache_dir" in item.options for item in file.option_sets) > 1:
+        return  # for a while, and put back
+    newer = newest(context.config)
+    line = _initialised_before(index, file, context, statement, enclosing)
+    if line is None or (newer is not None and newer < _VERSIONED_SINCE):
+        return
+    yield _report(
+        file,
+        statement,
+        f"`wp.config.kernel_cache_dir` is set after line {line} has initialised Warp: what was built before lies "
+        "elsewhere, and the folder is used without the subfolder of Warp's version that Warp "
+        f"{words(_VERSIONED_SINCE)} and newer give it at initialisation, so that every version writes into one",
+        f"set it before line {line}",
+        "a cache that moves is built once more, and where it shall live is for the program's owner to say",
+        "late folder",
+    )
 
 
 def _put_back(file: FileIndex, node: ast.stmt, name: str) -> bool:
@@ -269,14 +315,27 @@ def _initialised_before(
     flow = flow_of(index, context)
     function = innermost_function(enclosing)
     for above in block[:place]:
-        if isinstance(above, ast.Expr) and isinstance(above.value, ast.Call):
-            resolved = index.resolve(file, above.value.func, enclosing)
-            if resolved is not None and canonical(resolved) == "warp.init":
-                return above.lineno
+        if isinstance(above, (ast.Expr, ast.Assign, ast.AnnAssign)) and _asks_devices(index, file, above, enclosing):
+            return above.lineno
         load = flow.sure_load(file, above, enclosing, ANY)
         if load is not None and function is innermost_function(enclosing):
             return above.lineno
     return None
+
+
+def _asks_devices(index: ProjectIndex, file: FileIndex, statement: ast.stmt, enclosing: Enclosing) -> bool:
+    """Whether a statement calls what can't do without an initialised Warp."""
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.Lambda, ast.IfExp, ast.BoolOp)):
+            continue
+        if isinstance(node, ast.Call):
+            resolved = index.resolve(file, node.func, enclosing)
+            if resolved is not None and canonical(resolved) in _INITIALISES:
+                return True
+        pending += ast.iter_child_nodes(node)
+    return False
 
 
 def _removal(file: FileIndex, statement: ast.stmt, name: str) -> Fix | None:
@@ -326,7 +385,8 @@ RULE = Rule(
         "What Warp builds is kept on disk, so that only the first run pays. `wp.clear_kernel_cache()` left over from "
         "debugging, a cache folder with a random or timed name, `cache_kernels = False`, or "
         "`verify_autograd_array_access = True` (which passes the cache by) make every run the first one. "
-        "`WARP_CACHE_PATH` set after `wp.init()` is not read."
+        "`WARP_CACHE_PATH` set after `wp.init()` is not read; `kernel_cache_dir` set there is used, but without a "
+        "subfolder for Warp's version."
     ),
     bad="import warp as wp\n\nwp.clear_kernel_cache()   # left over from debugging\n",
     good="import warp as wp\n",
