@@ -469,7 +469,7 @@ def _hook_build(build, probe):
                         links = kwargs.get("ltoirs")
                         phase.data["lto"] = len(links) if links else 0
                         phase.data["code"] = _keep(path, probe)
-                        probe.log.event("native", source=os.path.basename(path))
+                        probe.log.event("native", source=os.path.basename(path), thread=probe.loads.thread())
                         header.begin()
                 except Exception as error:
                     probe.log.fault("native", error)
@@ -478,7 +478,7 @@ def _hook_build(build, probe):
                 finally:
                     with Aside():
                         phase.data["pch"] = header.end()
-                        probe.log.event("native-end")
+                        probe.log.event("native-end", thread=probe.loads.thread())
 
         def wrapped(*args, _native=native, _original=original, _position=position, **kwargs):
             # type: (Any, Any, Any, int, Any) -> Any

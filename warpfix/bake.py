@@ -15,6 +15,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from warpfix.errors import WarpfixError
+from warpfix.files import private_folder
 from warpfix.measure import privacy
 from warpfix.measure.builds import side_by_side
 from warpfix.measure.causes import explain_warm
@@ -124,10 +125,7 @@ def bake(
     """
     tell = say or (lambda line: None)
     _require_free(output)
-    try:
-        root = Path(tempfile.mkdtemp(prefix="warpfix-"))
-    except OSError as error:
-        raise WarpfixError(f"can't make a temporary folder: {error.strerror or error}") from error
+    root = private_folder()
     try:
         return _bake(tuple(command), Path(cwd), tuple(dict.fromkeys(targets)), output, settings, tell, root)
     finally:

@@ -34,6 +34,19 @@ class CannotWrite(WarpfixError):
     """A file can't be written as planned; nothing was written."""
 
 
+def private_folder(prefix: str = "warpfix-") -> Path:
+    """A new temporary folder, readable by its owner only.
+
+    Raises:
+        WarpfixError: There is no place for one.
+    """
+    try:
+        return Path(tempfile.mkdtemp(prefix=prefix))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise WarpfixError(f"can't make a temporary folder: {reason} (TMPDIR chooses another place)") from error
+
+
 @dataclass(frozen=True)
 class SourceFile:
     """One file as it was read. ``text`` has no byte order mark and its own line ends."""

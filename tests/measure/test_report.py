@@ -9,6 +9,8 @@ import pytest
 from warpfix.errors import WarpfixError
 from warpfix.measure.profile import Profile, Run
 from warpfix.measure.report import SeedReport, from_dict, read_report, to_dict, write_report
+from warpfix.measure.text import render
+from warpfix.verify.lab import VerifyOptions
 
 from .conftest import Gallery
 
@@ -52,6 +54,9 @@ def test_secrets_stay_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "hunter2" not in text
     assert "/home/ada" not in text
     assert "/tmp/o" not in text
+    assert "hunter2" not in render(profile)
+    (job,) = VerifyOptions((profile.command,)).jobs
+    assert "hunter2" not in job.text
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,11 @@ from typing import Any
 import pytest
 from support import clean_environment
 
+from warpfix.measure.profile import Profile, Run
 from warpfix.measure.read import read_processes
+from warpfix.measure.report import from_dict, to_dict
 from warpfix.measure.run import RunSettings, run_command
+from warpfix.measure.text import render
 
 from .conftest import Probed, stdout
 
@@ -42,8 +47,6 @@ WORK = """
 
 def measured(folder: Path, text: str, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """``warpfix measure`` of a script, as a user calls it."""
-    import textwrap
-
     (folder / "app.py").write_text(textwrap.dedent(WORK) + textwrap.dedent(text))
     return subprocess.run(
         [sys.executable, "-m", "warpfix", "measure", *options, "--", sys.executable, "app.py"],
@@ -77,6 +80,83 @@ def test_a_program_that_fails_leaves_a_report(ending: str, word: str, tmp_path: 
     assert ("The cold run was cut short by signal SIGSEGV." in done.stderr) == (word == "SIGSEGV")
 
 
+HANGS = """
+    library = wp._src.context.runtime.llvm
+
+    def compiling(*args):
+        import time
+
+        open("hangs", "w").close()
+        time.sleep(600)
+
+    library.wp_compile_cpp = compiling
+    wp.launch(later, dim=4, inputs=[values], device="cpu")
+"""
+"""A build that goes on and on."""
+
+
+def cut_short(error: str, report: Path, why: str) -> None:
+    """What is said of a run that was ended in the middle of its second build."""
+    assert "first use at app.py:" in error
+    assert f"The cold run was cut short: {why}." in error
+    assert "later was still being built, since" in error
+    (run,) = json.loads(report.read_text())["runs"]
+    assert run["stopped_by"] in ("timeout", "interrupt") and run["exit_status"] < 0
+    (process,) = run["processes"]
+    assert [load["outcome"] for load in process["loads"]] == ["compiled"]
+    assert process["launches"]["total"] == 1
+    assert [span["name"] for span in process["unfinished"]] == ["later"]
+
+
+@pytest.mark.warp
+def test_a_time_out_leaves_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from types import SimpleNamespace
+
+    from warpfix.cli.measure import command
+    from warpfix.errors import WarpfixError
+    from warpfix.measure import run
+
+    (tmp_path / "app.py").write_text(textwrap.dedent(WORK) + textwrap.dedent(HANGS))
+    monkeypatch.chdir(tmp_path)
+
+    def clock() -> float:
+        """Ten minutes are over when the build hangs."""
+        return time.perf_counter() + (600 if (tmp_path / "hangs").exists() else 0)
+
+    monkeypatch.setattr(run, "time", SimpleNamespace(perf_counter=clock, sleep=time.sleep))
+    arguments = ["--timeout", "300", "-o", "report.json", "--html", "page.html", "--", sys.executable, "app.py"]
+    with pytest.raises(WarpfixError, match=r"did not end within 300 s \(--timeout\)"):
+        command.main(arguments, standalone_mode=False)
+    out, error = capsys.readouterr()
+    assert out == ""
+    cut_short(error, tmp_path / "report.json", "it did not end in time (--timeout)")
+    assert (tmp_path / "page.html").stat().st_size > 10000
+
+
+@pytest.mark.warp
+@pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
+def test_an_interrupt_leaves_a_report(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(textwrap.dedent(WORK) + textwrap.dedent(HANGS))
+    with subprocess.Popen(
+        [sys.executable, "-m", "warpfix", "measure", "-o", "report.json", "--", sys.executable, "app.py"],
+        cwd=tmp_path,
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as warpfix:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "hangs").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        warpfix.send_signal(signal.SIGINT)
+        out, error = warpfix.communicate(timeout=60)
+    assert (warpfix.returncode, out) == (130, "")
+    assert error.splitlines()[-1] == "warpfix: interrupted"
+    cut_short(error, tmp_path / "report.json", "warpfix was interrupted")
+
+
 @pytest.mark.warp
 def test_a_kill_at_a_random_moment(probed: Probed, tmp_path: Path) -> None:
     """The log is a prefix of the whole one, whenever the process is killed; a cut at any byte reads as well."""
@@ -86,7 +166,7 @@ def test_a_kill_at_a_random_moment(probed: Probed, tmp_path: Path) -> None:
     events = [load.module for load in whole.processes[0].loads]
     assert events == ["__main__"]
     folder = tmp_path / "program"
-    (folder / "long.py").write_text(__import__("textwrap").dedent(text))
+    (folder / "long.py").write_text(textwrap.dedent(text))
     seen = set()
     for number in range(6):
         moment = random.Random(number).uniform(0.05, 2.5)
@@ -108,11 +188,21 @@ def test_a_kill_at_a_random_moment(probed: Probed, tmp_path: Path) -> None:
         assert not (set(seen) - {0, 1, 2})
     logs = tmp_path / "work-0" / "logs"
     (log,) = logs.glob("*.jsonl")
-    data = log.read_bytes()
+    (launched,) = logs.glob("*.seq")
+    data, order = log.read_bytes(), launched.read_bytes()
     for size in random.Random(1).sample(range(len(data)), 150):
         log.write_bytes(data[:size])
-        for process in read_processes(logs):
+        # Each file may be cut by itself.
+        launched.write_bytes(order[: size % 9])
+        processes = read_processes(logs)
+        for process in processes:
             assert [load.module for load in process.loads] in ([], events)
+            assert process.launches.total == (1 if size % 9 >= 4 and process.launches.signatures else 0)
+        run = Run("cold", -9, 1.0, "", "", tuple(processes))
+        report = Profile(("python", "app.py"), str(folder), "native", (run,))
+        assert "cut short by signal SIGKILL" in render(report)
+        read = from_dict(json.loads(json.dumps(to_dict(report))))
+        assert [one.launches for one in read.runs[0].processes] == [one.launches for one in processes]
 
 
 @pytest.fixture
@@ -130,8 +220,6 @@ def small_disk(tmp_path: Path) -> Any:
 
 @pytest.mark.warp
 def test_a_disk_that_becomes_full(small_disk: Path, tmp_path: Path) -> None:
-    import textwrap
-
     fill = """
         with open(sys.argv[1], "wb", buffering=0) as file:
             for size in (1 << 16, 1 << 8, 1):

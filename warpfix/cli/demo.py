@@ -8,7 +8,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import click
 
 import warpfix
 from warpfix.errors import EXIT_ERROR, EXIT_OK, WarpfixError
+from warpfix.files import private_folder
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def command(name: str, list_samples: bool, keep: Path | None, show_diff: bool, s
         raise WarpfixError(f"no sample named {name!r}; there are {', '.join(SAMPLES)}")
     if importlib.util.find_spec("warp") is None:
         raise WarpfixError("the demo compiles real kernels and found no Warp here: pip install 'warpfix[warp]'")
-    scratch = None if keep else tempfile.mkdtemp(prefix="warpfix-demo-")
+    scratch = None if keep else private_folder("warpfix-demo-")
     try:
         copy = keep.absolute() if keep else Path(scratch or "") / name
         copy_sample(name, copy)

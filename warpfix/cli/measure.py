@@ -49,11 +49,22 @@ def command(
     check_folder(output)
     check_folder(html)
 
-    def partial(profile: Profile) -> None:
-        """The command failed: what was seen until then is worth having."""
-        click.echo(render(profile), nl=False, err=True)
+    def write(profile: Profile) -> None:
         if output is not None:
             write_report(profile, output)
+        if html is not None:
+            from warpfix.page import write_page
+
+            write_page(html, profile, source=not no_source)
+
+    def partial(profile: Profile) -> None:
+        """The command failed, or went on for too long: what was seen until then is worth having."""
+        click.echo(render(profile), nl=False, err=True)
+        try:
+            write(profile)
+        except WarpfixError as error:
+            # Said besides: what ends the command is why the program failed.
+            click.echo(f"warpfix: {error}", err=True)
 
     profile = measure(
         command,
@@ -63,16 +74,12 @@ def command(
         progress=progress(),
         partial=partial,
     )
-    if output is not None:
-        write_report(profile, output)
-    if html is not None:
-        from warpfix.page import write_page
-
-        write_page(html, profile, source=not no_source)
     if form == "json":
         import json
 
         click.echo(json.dumps(to_dict(profile), indent=1, default=str))
     else:
         click.echo("\n".join([render(profile).rstrip("\n"), *step_lines(profile)]))
+    # What was measured is told first: a report that can't be written must not take it along.
+    write(profile)
     return 0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 
 from warpfix.measure.builds import History, Ingredient, Step
-from warpfix.measure.privacy import mask_arguments
+from warpfix.measure.privacy import shown_command
 from warpfix.measure.profile import Load, Profile, SourceLine
 from warpfix.measure.words import count, place, seconds, short_name, wrap
 
@@ -37,7 +36,7 @@ def render(profile: Profile, module: str, found: Sequence[History], *, everythin
 
 
 def _argv(history: History) -> str:
-    argv = shlex.join(mask_arguments(history.process.argv))
+    argv = shown_command(history.process.argv)
     return argv if len(argv) <= 60 else argv[:57] + "..."
 
 

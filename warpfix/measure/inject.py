@@ -12,6 +12,9 @@ from typing import Any
 
 import warpfix.probe
 
+LOGS = "logs"
+"""The folder of the processes' logs in the workspace of a run."""
+
 
 @dataclass(frozen=True)
 class Injection:
@@ -55,7 +58,7 @@ def inject(
 
     ``levers`` are overrides of options and a preload, as ``warpfix.probe.levers`` reads them.
     """
-    folder, logs, code = workspace / "inject", workspace / "logs", workspace / "code"
+    folder, logs, code = workspace / "inject", workspace / LOGS, workspace / "code"
     for path in (workspace, folder, logs, code, caches):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     source = Path(warpfix.probe.__file__).parent

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-_SECRET = re.compile(r"token|key|secret|password|passwd|credential", re.I)
+_WORDS = "token|key|secret|password|passwd|credential"
+_SECRET = re.compile(_WORDS, re.I)
 _ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*=")
+_IN_TEXT = re.compile(
+    rf"(?P<name>(?i:--?[\w-]*(?:{_WORDS})[\w-]*(?:=|\s+(?!-))|\b\w*(?:{_WORDS})\w*\s*=\s*)|\b[A-Z_][A-Z0-9_]*=)"
+    r"(?:'[^']*'|\"[^\"]*\"|[^\s;&|]+)"
+)
+"""An option, a variable or an assignment and its value, in the text of a program or a shell command."""
 MASKED = "***"
 
 
 def mask_arguments(arguments: Sequence[str]) -> list[str]:
-    """Arguments with the values of ``--api-token X``, ``--password=X`` and ``env A=B`` replaced by ``***``."""
+    """Arguments with the values of ``--api-token X``, ``--password=X`` and ``env A=B`` replaced by ``***``, also in the
+    text of a program (``sh -c "..."``)."""
     masked: list[str] = []
     hide_next = False
     for argument in arguments:
@@ -30,8 +38,18 @@ def mask_arguments(arguments: Sequence[str]) -> list[str]:
             masked.append(f"{name}={MASKED}" if equals and value else argument)
             hide_next = not equals
         else:
-            masked.append(argument)
+            masked.append(mask_text(argument) if re.search(r"\s", argument) else argument)
     return masked
+
+
+def mask_text(text: str) -> str:
+    """The text of a shell command or of a program, without the values of what is named like a secret."""
+    return _IN_TEXT.sub(lambda found: found["name"] + MASKED, text)
+
+
+def shown_command(command: Sequence[str]) -> str:
+    """A command as it is shown to anybody: quoted for a shell, masked."""
+    return shlex.join(mask_arguments(command))
 
 
 class Mask:

@@ -345,6 +345,8 @@ class ProcessRun:
     rehashes: tuple[Rehash, ...] = ()
     """By cost; hashings that belong to a load are in its phases."""
     cache_events: tuple[CacheEvent, ...] = ()
+    unfinished: tuple[Span, ...] = ()
+    """The native builds (kind ``build``, named by module) that went on when the log ends; ``end`` is not known."""
     unobserved: tuple[str, ...] = ()
     """What could not be observed, because this Warp lacks what all known versions have: sentences."""
 

@@ -136,6 +136,7 @@ def _process(name: str, files: Mapping[str, list[Event]], logs: Path, stopped_by
         spans=tuple(_spans(events)),
         rehashes=tuple(_rehashes(events)),
         cache_events=tuple(causes.cache_events(inherited + events)),
+        unfinished=() if end is not None else tuple(_unfinished(events)),
         unobserved=tuple(_unobserved(inherited + events)),
     )
 
@@ -189,6 +190,24 @@ def _spans(events: Iterable[Event]) -> list[Span]:
             name = str((event.get("kernel") or {}).get("key") or event.get("kind", ""))
             found.append(Span("launch", name, at, at))
     return sorted(found, key=lambda span: (span.start, span.depth))
+
+
+def _unfinished(events: Iterable[Event]) -> list[Span]:
+    """The builds that had begun and not ended; a thread does one at a time."""
+    begun: dict[int, Span] = {}
+    for event in events:
+        if event["e"] == "native":
+            at = float(event.get("t", 0.0))
+            begun[int(event.get("thread", 0))] = Span("build", _module_of(event), at, at)
+        elif event["e"] == "native-end":
+            begun.pop(int(event.get("thread", 0)), None)
+    return sorted(begun.values(), key=lambda span: span.start)
+
+
+def _module_of(event: Event) -> str:
+    """The module that a generated source is of, as far as the name of its file tells."""
+    found = _SOURCE.match(str(event.get("source", "")))
+    return found["module"] if found else ""
 
 
 def _twin(event: Event) -> Twin:
@@ -322,14 +341,16 @@ def _launches(events: list[Event], sequence_path: Path) -> LaunchLog:
     signatures = tuple(_signature(event) for event in events if event["e"] == "sig")
     entries = array("I")
     with contextlib.suppress(OSError, ValueError):
-        entries.frombytes(sequence_path.read_bytes())
+        words = sequence_path.read_bytes()
+        # A file that was cut within a word.
+        entries.frombytes(words[: len(words) - len(words) % entries.itemsize])
     # A launch whose signature did not reach the log (killed in between) can't be told: the sequence ends before it.
-    known = len(signatures)
+    known = {signature.id for signature in signatures}
     sequence = []
     threads: dict[int, list[int]] = {}
     for entry in entries:
         signature = (entry & ID_MASK) - 1
-        if not 0 <= signature < known:
+        if signature not in known:
             break
         sequence.append(signature)
         threads.setdefault(entry >> THREAD_SHIFT, []).append(signature)
@@ -362,7 +383,10 @@ def _data(events: list[Event], path: Path) -> DataLog | None:
     samples = []
     for event in events:
         if event["e"] == "data-sample":
-            data = Path(str(event["file"])).read_bytes()
+            try:
+                data = Path(str(event["file"])).read_bytes()
+            except OSError:
+                continue
             samples.append(Sample(str(event["name"]), str(event["scalar"]), data, int(event["bytes"]) <= len(data)))
     return DataLog(
         launches=int(last["launches"]) if last else -1,
@@ -437,8 +461,7 @@ class Watch:
                     self._last = time.monotonic()
                 names = self._building.setdefault(path, [])
                 if kind == "native":
-                    found = _SOURCE.match(str(event.get("source", "")))
-                    names.append(found["module"] if found else "")
+                    names.append(_module_of(event))
                 elif kind == "native-end" and names:
                     # Which of several threads' builds this is the end of is not told; the oldest is the likeliest.
                     names.pop(0)

@@ -268,6 +268,7 @@ def _process_from_dict(data: Mapping[str, Any]) -> ProcessRun:
     )
     values["warp_imported"] = _line(data.get("warp_imported"))
     values["spans"] = tuple(Span(**span) for span in data.get("spans", ()))
+    values["unfinished"] = tuple(Span(**span) for span in data.get("unfinished", ()))
     values["unobserved"] = tuple(data.get("unobserved", ()))
     values["rehashes"] = tuple(
         Rehash(**{**one, "line": _line(one["line"]), "made_by": _line(one["made_by"])})

@@ -19,12 +19,17 @@ from typing import IO, Any
 
 from warpfix._version import __version__
 from warpfix.errors import WarpfixError
+from warpfix.files import private_folder
 from warpfix.measure.causes import explain_warm
-from warpfix.measure.inject import Injection, inject
+from warpfix.measure.inject import LOGS, Injection, inject
+from warpfix.measure.privacy import mask_text, shown_command
 from warpfix.measure.profile import ProcessRun, Profile, Run
 from warpfix.measure.read import Watch, read_processes
 
 STOP_HELP = "--stop-after-launches, --stop-after-seconds or --stop-when-idle end a program that does not end by itself"
+TIMEOUT = "timeout"
+INTERRUPT = "interrupt"
+"""Beside the stop conditions, what ends a run before its end; neither is a success."""
 _POLL = 0.02
 _GRACE = 2.0
 _TELL = 0.25
@@ -64,6 +69,14 @@ class RunSettings:
     """Told a few times a second where a run's logs are and for how many seconds it has gone on; no logs: it ended."""
 
 
+class CutShort(WarpfixError):
+    """The command did not end within ``--timeout``; ``run`` holds what it did until then."""
+
+    def __init__(self, message: str, run: Run) -> None:
+        super().__init__(message)
+        self.run = run
+
+
 def run_command(
     command: Sequence[str],
     *,
@@ -89,7 +102,8 @@ def run_command(
         What every process did. An unexpected exit status is in ``Run.exit_status``, not an error: see ``require_good``.
 
     Raises:
-        WarpfixError: The command can't be started, or did not end in time, or the probe itself could not start in it.
+        CutShort: It did not end in time.
+        WarpfixError: The command can't be started, or the probe itself could not start in it.
     """
     work = Path(workspace)
     try:
@@ -118,17 +132,24 @@ def run_command(
     unstarted = last_lines(injection.folder / "boot-errors.txt", 1)
     if unstarted:
         raise WarpfixError(f"the probe could not start in process {unstarted[0]}")
-    processes = _cut_by_the_disk(read_processes(injection.logs, stopped), work)
-    for process in processes:
+    run = _seen(work, state, status, wall, stopped)
+    for process in run.processes:
         if process.refused:
             raise WarpfixError(process.refused)
+    if stopped == TIMEOUT:
+        raise CutShort(f"the command did not end within {settings.timeout:g} s (--timeout); {STOP_HELP}", run)
+    return run
+
+
+def _seen(work: Path, state: str, status: int, wall: float, stopped: str | None) -> Run:
+    """What the processes of a run have logged, whether or not it came to its end."""
     return Run(
         state=state,
         exit_status=status,
         wall=wall,
         stdout_path=str(work / "stdout"),
         stderr_path=str(work / "stderr"),
-        processes=processes,
+        processes=_cut_by_the_disk(read_processes(work / LOGS, stopped), work),
         stopped_by=stopped,
     )
 
@@ -152,18 +173,22 @@ def measure(
         settings: See ``RunSettings``.
         overlay: Absolute path to the bytes served in place of that file.
         progress: Told in one line what is about to happen.
-        partial: Given what was seen, where the command fails after Warp was seen in it, before the error is raised.
+        partial: Given what was seen, where the command fails, does not end or is interrupted after Warp was seen in
+            it, before the error is raised.
 
     Raises:
         WarpfixError: The command fails, does not end, or can't be observed (no process reported).
     """
     say = progress or (lambda line: None)
-    try:
-        root = Path(tempfile.mkdtemp(prefix="warpfix-"))
-    except OSError as error:
-        raise WarpfixError(f"can't make a temporary folder: {error.strerror or error}") from error
+    root = private_folder()
     runs: list[Run] = []
     kept = False
+
+    def keep(run: Run) -> None:
+        """Hand over what was seen until it went wrong."""
+        if partial is not None and unobserved(run, command) is None:
+            partial(_profile(command, cwd, settings, [*runs, run]))
+
     try:
         for number in range(samples):
             caches = root / f"caches-{number}"
@@ -172,20 +197,28 @@ def measure(
                 left = 2 * samples - done
                 estimate = f", about {left * runs[-1].wall:.0f} s to go" if runs else ""
                 say(f"run {done + 1} of {2 * samples} ({state}{estimate})")
-                run = run_command(
-                    command,
-                    cwd=cwd,
-                    state=state,
-                    workspace=root / f"run-{done}",
-                    caches=caches,
-                    settings=settings,
-                    overlay=overlay,
-                )
+                work, start = root / f"run-{done}", time.perf_counter()
+                try:
+                    run = run_command(
+                        command,
+                        cwd=cwd,
+                        state=state,
+                        workspace=work,
+                        caches=caches,
+                        settings=settings,
+                        overlay=overlay,
+                    )
+                except CutShort as error:
+                    keep(error.run)
+                    raise
+                except (KeyboardInterrupt, SystemExit):
+                    # Who waits for ten minutes and gives up wants to know what they went into.
+                    keep(_seen(work, state, -signal.SIGINT, time.perf_counter() - start, INTERRUPT))
+                    raise
                 try:
                     require_good(run, command, settings)
                 except WarpfixError:
-                    if partial is not None and unobserved(run, command) is None:
-                        partial(_profile(command, cwd, settings, [*runs, run]))
+                    keep(run)
                     raise
                 runs.append(explain_warm(runs[-1], run) if state == "warm" else run)
             shutil.rmtree(caches, ignore_errors=True)
@@ -228,13 +261,12 @@ def environment_facts(runs: Sequence[Run]) -> dict[str, str]:
 
 def require_good(run: Run, command: Sequence[str], settings: RunSettings) -> None:
     """Raise WarpfixError unless the run succeeded and the probe saw Warp in it."""
-    shown = shlex.join(command)
     if run.exit_status != settings.expect_status and run.stopped_by is None:
         how = f"exit status {run.exit_status}"
         if run.exit_status < 0:
             how = f"signal {_signal_name(-run.exit_status)}"
         last = last_lines(run.stderr_path) or last_lines(run.stdout_path)
-        message = f"the command ends with {how} (expected {settings.expect_status}): {shown}"
+        message = f"the command ends with {how} (expected {settings.expect_status}): {shown_command(command)}"
         if disk_is_full(Path(run.stderr_path).parent):
             message += f"; the disk that holds {tempfile.gettempdir()} is full (TMPDIR chooses another place)"
         raise WarpfixError(message + ("\n" + "\n".join("  | " + line for line in last) if last else ""))
@@ -360,7 +392,9 @@ def _side_command(text: str, cwd: str | os.PathLike[str], option: str) -> None:
     done = subprocess.run(text, shell=True, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:] or [""]
-        raise WarpfixError(f"the {option} command ends with exit status {done.returncode}: {text}: {last[0]}")
+        raise WarpfixError(
+            f"the {option} command ends with exit status {done.returncode}: {mask_text(text)}: {last[0]}"
+        )
 
 
 def _execute(
@@ -368,7 +402,11 @@ def _execute(
 ) -> tuple[int, float, str | None]:
     """Start the command, wait under the stop conditions; exit status, wall time, and which condition ended it."""
     stdin_path = work / "stdin"
-    stdin_path.write_bytes(settings.stdin or b"")
+    try:
+        stdin_path.write_bytes(settings.stdin or b"")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise WarpfixError(f"can't write to {work}: {reason} (TMPDIR chooses another place)") from error
     start = time.perf_counter()
     with (
         stdin_path.open("rb") if settings.stdin is not None else Path(os.devnull).open("rb") as stdin,
@@ -409,9 +447,7 @@ def _execute(
                     return 0, time.perf_counter() - start, met
                 if time.perf_counter() - start > settings.timeout:
                     _end_tree(process)
-                    raise WarpfixError(
-                        f"the command did not end within {settings.timeout:g} s (--timeout); {STOP_HELP}"
-                    )
+                    return process.returncode, time.perf_counter() - start, TIMEOUT
         except BaseException:
             _end_tree(process)
             raise

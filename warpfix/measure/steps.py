@@ -6,7 +6,7 @@ import shlex
 from collections import defaultdict
 from dataclasses import dataclass
 
-from warpfix.measure.privacy import mask_arguments
+from warpfix.measure.privacy import shown_command
 from warpfix.measure.profile import Profile, Run
 from warpfix.measure.report import compile_elapsed
 from warpfix.measure.stats import TIME_SAMPLES
@@ -32,7 +32,7 @@ def next_steps(profile: Profile, shown: int = SHOWN) -> list[Step]:
     cold = profile.cold[0] if profile.cold else None
     if cold is None or not cold.loads:
         return []
-    typed = shlex.join(mask_arguments(profile.command))
+    typed = shown_command(profile.command)
     steps: list[Step] = []
     elapsed = min(compile_elapsed(cold), cold.wall * 1e3)
     idle = cold.wall and elapsed / (cold.wall * 1e3) < BOTTLENECK_SHARE

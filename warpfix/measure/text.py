@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 from collections import defaultdict
 from collections.abc import Sequence
 
 from warpfix.measure.emulated import emulated_lines
+from warpfix.measure.privacy import shown_command
 from warpfix.measure.profile import PHASES, Load, OptionWrite, Profile, Run
 from warpfix.measure.report import compile_elapsed
 from warpfix.measure.stats import summarise
@@ -62,7 +62,7 @@ def _head(profile: Profile) -> list[str]:
     what += [f"Python {facts['python']}"] if facts.get("python") else []
     what.append(profile.target)
     what.append(f"{count(len(profile.cold), 'cold run')}, {len(profile.warm)} warm")
-    command = shlex.join(profile.command)
+    command = shown_command(profile.command)
     if len(command) > WIDTH - 2:
         command = command[: WIDTH - 5] + "..."
     return [command, ", ".join(what), ""]
@@ -308,16 +308,28 @@ def _remade(profile: Profile, run: Run) -> list[str]:
     return lines
 
 
+_CUT_SHORT = {
+    "timeout": "it did not end in time (--timeout)",
+    "interrupt": "warpfix was interrupted",
+}
+"""What ends a run before its end, other than the program and a stop condition."""
+
+
 def _faults(profile: Profile) -> list[str]:
     faults = sorted({error for run in profile.runs for process in run.processes for error in process.errors})
     cut = [process for run in profile.runs for process in run.processes if not process.ended and not process.stopped_by]
-    stopped = sorted({run.stopped_by for run in profile.runs if run.stopped_by})
+    stopped = sorted({run.stopped_by for run in profile.runs if run.stopped_by and run.stopped_by not in _CUT_SHORT})
     lines = []
     if stopped:
         lines += wrap(f"The program was ended by --{', --'.join(stopped)}.", "")
     for run in profile.runs:
-        if run.exit_status < 0:
+        if run.stopped_by in _CUT_SHORT:
+            lines += wrap(f"The {run.state} run was cut short: {_CUT_SHORT[run.stopped_by]}.", "")
+        elif run.exit_status < 0 and run.stopped_by is None:
             lines += wrap(f"The {run.state} run was cut short by {_signal(-run.exit_status)}.", "")
+    for process in (process for run in profile.runs for process in run.processes):
+        for span in process.unfinished:
+            lines += wrap(f"{short_name(span.name)} was still being built, since {seconds(span.start)}.", "")
     if cut:
         many = "1 process" if len(cut) == 1 else f"{len(cut)} processes"
         lines += wrap(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,7 +58,7 @@ def view(
     excerpts, until = Excerpts(shown, source), _scale(arms)
     cold = shown.cold[0] if shown.cold else None
     data: View = {
-        "title": shlex.join(privacy.mask_arguments(shown.command)),
+        "title": privacy.shown_command(shown.command),
         "facts": _facts(shown),
         "headline": headline(shown),
         "tiles": _tiles(shown),

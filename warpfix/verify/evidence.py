@@ -6,13 +6,13 @@ import datetime
 import importlib.metadata
 import os
 import re
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpfix._version import __version__
 from warpfix.errors import WarpfixError
 from warpfix.files import unified_diff
+from warpfix.measure.privacy import shown_command
 from warpfix.measure.profile import Profile
 from warpfix.project import is_installed
 from warpfix.verify.text import place, wrap
@@ -75,7 +75,7 @@ def patch_with_evidence(applied: Applied, package: str, folder: str) -> bytes:
     for job, profile in applied.baseline.items():
         versions = sorted({p.warp_version for run in profile.runs for p in run.processes if p.warp_version})
         pythons = sorted({p.python_version for run in profile.runs for p in run.processes if p.warp_version})
-        lines += [f"  $ {shlex.join(profile.command)}", f"  target {profile.target}, Warp {', '.join(versions)}"]
+        lines += [f"  $ {shown_command(profile.command)}", f"  target {profile.target}, Warp {', '.join(versions)}"]
         lines += [f"  Python {', '.join(pythons)}, {package} {_version(package, parent)}"]
         verdict = applied.judgement.verdicts.get(job.text) if applied.judgement is not None else None
         if verdict is not None:

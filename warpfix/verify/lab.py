@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +15,9 @@ from pathlib import Path
 from types import TracebackType
 
 from warpfix.errors import WarpfixError
+from warpfix.files import private_folder
 from warpfix.findings import KernelRename
+from warpfix.measure.privacy import shown_command
 from warpfix.measure.profile import Profile, Run, Sample
 from warpfix.measure.run import RunSettings, environment_facts, last_lines, require_good, run_command
 from warpfix.verify.compare import Expected, compare, first_difference, real
@@ -53,7 +53,7 @@ class VerifyOptions:
         """Every command on every target."""
         targets = self.targets or (self.settings.target,)
         return tuple(
-            Job(argv, target, shlex.join(argv) + (f" (on {target})" if len(targets) > 1 else ""))
+            Job(argv, target, shown_command(argv) + (f" (on {target})" if len(targets) > 1 else ""))
             for argv in self.commands
             for target in targets
         )
@@ -113,7 +113,7 @@ class Lab:
         self.touched: dict[str, str] = {}
         self.runs_done = 0
         self._longest: dict[str, float] = {}
-        self._root = Path(tempfile.mkdtemp(prefix="warpfix-"))
+        self._root = private_folder()
         self._start = time.monotonic()
 
     def __enter__(self) -> Lab:

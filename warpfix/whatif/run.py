@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from warpfix.errors import WarpfixError
+from warpfix.files import private_folder
 from warpfix.measure.profile import Profile, Run
 from warpfix.measure.run import RunSettings, environment_facts, last_lines, require_good, run_command
 from warpfix.measure.stats import summarise
@@ -70,7 +70,7 @@ class _Runner:
         self.settings = settings
         self.max_time = max_time
         self.say = say
-        self.root = Path(tempfile.mkdtemp(prefix="warpfix-"))
+        self.root = private_folder()
         self.done = 0
         self.longest = 0.0
         self.start = time.monotonic()

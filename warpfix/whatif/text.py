@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-
 from warpfix.measure.emulated import emulated_lines
-from warpfix.measure.privacy import mask_arguments
+from warpfix.measure.privacy import shown_command
 from warpfix.measure.profile import Profile, SourceLine
 from warpfix.measure.stats import TIME_SAMPLES, Summary, differs
 from warpfix.measure.target import is_emulated
@@ -42,7 +40,7 @@ def render(ledger: Ledger) -> str:
 def _head(ledger: Ledger) -> list[str]:
     profile = ledger.profile
     facts = profile.environment
-    command = shlex.join(mask_arguments(profile.command))
+    command = shown_command(profile.command)
     what = [f"{word} {facts[name]}" for word, name in (("Warp", "warp"), ("Python", "python")) if facts.get(name)]
     what += [profile.target, f"{count(ledger.samples, 'cold run')} of each, interleaved"]
     lines = [command if len(command) <= WIDTH else command[: WIDTH - 3] + "...", ", ".join(what), ""]
