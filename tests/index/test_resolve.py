@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from scan_support import index_of
 
-from warpfix.index.build import _other_names
 from warpfix.index.model import ModuleChoice
 
 KERNEL = "def k(v: int):\n    pass\n"
@@ -411,11 +410,30 @@ def test_two_scripts_of_one_name_are_not_mixed(tmp_path: Path) -> None:
     assert (first.module, second.module) == ("app", "app")
 
 
-def test_names_that_configuration_is_handed_on_under() -> None:
-    sources = [
-        b"from warp import config as first\nsecond: object = first\n",
-        b"def run(count: int, third=pkg.second): ...\n",
-        b"other = unrelated\nx" + 50_000 * b"A" + b" = 1\n",
-    ]
-    assert {"config", "first", "second", "third"} <= _other_names(b"config", sources)
-    assert _other_names(b"config", sources[2:]) == {"config"}
+def test_names_that_configuration_is_handed_on_under(tmp_path: Path) -> None:
+    index = index_of(
+        tmp_path,
+        {
+            "first.py": "import warp as wp\nfrom warp import config as one\n\ntwo: object = one\n",
+            "second.py": "import warp as wp\nfrom first import two as three\n\ndef f():\n    four = three\n    four.verify_fp = True\n",
+            "third.py": "import warp as wp\n\nprint(five := wp.config)\nsix, x = five, 1\nsix.mode = 'debug'\n",
+            "fourth.py": "import warp as wp\nimport third\n\nthird.six.verbose = True\n",
+            "none.py": "import warp as wp\n\ndef f(model):\n    config = model.config\n    state = config\n    state.x = 1\n",
+            "other.py": "import warp as wp\n\nstate = object()\nstate.verbose = True\n",
+        },
+    )
+    written = {
+        Path(path).name: [name for item in file.option_sets for name in item.options]
+        for path, file in index.files.items()
+    }
+    assert written == {
+        "first.py": [],
+        "second.py": ["verify_fp"],
+        "third.py": ["mode"],
+        "fourth.py": ["verbose"],
+        "none.py": [],
+        "other.py": [],
+    }
+    # What a function calls something is no name for other files: one `x = config` would spread to all that is called x.
+    assert "state" in index.config_names(index.files[str(tmp_path / "none.py")])
+    assert "state" not in index.config_names(index.files[str(tmp_path / "other.py")])

@@ -93,12 +93,21 @@ class _Facts:
         self.import_tries: list[ast.Try] = []
         self.typing_only: set[ast.AST] = set()
         self.globals: dict[str, list[tuple[ast.AST, Enclosing]]] = {}
+        self.renames: dict[str, set[str]] = {}
+        """Last name of a value to the names that it is imported or assigned under, in whatever scope."""
+        self.exported: set[str] = set()
+        """Those of the new names that other files can reach: bound at module scope, or through ``global``."""
         for node, enclosing in statements_with_scopes(file.tree):
             kind = node.__class__
+            if kind is ast.Assign or kind is ast.AnnAssign:
+                if node.value.__class__ in _MAY_RENAME:  # type: ignore[attr-defined]
+                    self._assigned(node, enclosing)  # type: ignore[arg-type]
+                continue
             if kind is ast.Import or kind is ast.ImportFrom:
                 for alias in node.names:  # type: ignore[attr-defined]
                     if alias.asname:
                         self.aliases.append((node, alias))  # type: ignore[arg-type]
+                        self._renamed(alias.name.rpartition(".")[2], alias.asname, enclosing)
                     elif alias.name == "*" and not enclosing:
                         self.star_imports.append(node)  # type: ignore[arg-type]
             elif kind is ast.Try:
@@ -112,6 +121,44 @@ class _Facts:
                 raw = raw_bindings(around)
                 for name in node.names:  # type: ignore[attr-defined]
                     self.globals.setdefault(name, []).extend((binding, enclosing) for binding in raw.get(name, ()))
+        self.exported.update(self.globals)
+        if ":=" in file.text:
+            for new, old in _WALRUS.findall(file.text):
+                self._renamed(old, new, ())
+
+    def _assigned(self, node: ast.Assign | ast.AnnAssign, enclosing: Enclosing) -> None:
+        value = node.value
+        for target in node.targets if isinstance(node, ast.Assign) else (node.target,):
+            if isinstance(target, ast.Name):
+                pairs: Iterable[tuple[ast.expr, ast.expr | None]] = ((target, value),)
+            elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
+                pairs = zip(target.elts, value.elts, strict=False)
+            else:
+                continue
+            for element, given in pairs:
+                if isinstance(element, ast.Name) and isinstance(given, (ast.Name, ast.Attribute)):
+                    self._renamed(_last_name(given), element.id, enclosing)
+
+    def _renamed(self, old: str, new: str, enclosing: Enclosing) -> None:
+        self.renames.setdefault(old, set()).add(new)
+        if not enclosing:
+            self.exported.add(new)
+
+    def names_for(self, names_: Iterable[str]) -> set[str]:
+        """Some names and all that this file calls them besides."""
+        found = set(names_)
+        pending = list(found)
+        while pending:
+            for new in self.renames.get(pending.pop(), ()):
+                if new not in found:
+                    found.add(new)
+                    pending.append(new)
+        return found
+
+
+# What may hand a thing on under another name; a value that is computed does not.
+_MAY_RENAME = frozenset({ast.Name, ast.Attribute, ast.Tuple, ast.List})
+_WALRUS = re.compile(r"(\w+)[ \t]*:=[ \t]*(?:\w+\.)*(\w+)")
 
 
 class ProjectIndex:
@@ -128,8 +175,7 @@ class ProjectIndex:
         """Dotted module name to path; a file may have several names."""
         self.problems: list[Problem] = list(project.problems)
         self.kernel_calls: list[KernelCall] = []
-        self.config_names: set[str] = {"config"}
-        """Last names under which some file may reach ``warp.config``: most writes to attributes fail this look."""
+        self._config_names: dict[str, set[str]] = {}
         self._paths = frozenset(project.files)
         self._prefixes: dict[str, str] = {}
         self._roots: dict[str, str] = {}
@@ -204,6 +250,10 @@ class ProjectIndex:
             for file in self.files.values()
             for construct in file.constructs
         }
+
+    def config_names(self, file: FileIndex) -> Collection[str]:
+        """Last names under which a file may reach ``warp.config``: most writes to attributes fail this look."""
+        return self._config_names.get(file.path, ("config",))
 
     # ---- resolution
 
@@ -733,31 +783,16 @@ def build_index(project: Project, config: Config | None = None) -> ProjectIndex:
 
 def _fill(index: ProjectIndex) -> None:
     project = index.project
-    sources: dict[str, bytes] = {}
     about_warp: set[str] = set()
     lines: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
-    guarded: set[str] = set()
-    for path in project.files:
-        source = read(path, project.overlay)
-        if isinstance(source, Problem):
-            index.problems.append(source)
-            index._loaded[path] = None
-            continue
-        if source.startswith(b"\xef\xbb\xbf"):
-            text = source[3:]
-        else:
-            text = source if b"\n" in source else source.replace(b"\r", b"\n")
-        lines[path] = imported = _import_lines(text)
-        if (b"__main__" in text and has_main_guard(text)) or path.endswith(SUFFIX):
-            guarded.add(path)
-        mentions = b"warp" in source
-        if mentions and (
-            any(base == "warp" or base.startswith("warp.") for base, _ in imported) or _DYNAMIC_IMPORT.search(source)
-        ):
-            about_warp.add(path)
-            sources[path] = source
-        elif _MENTIONS.search(source) or _decorated_by_import(text, imported):
-            sources[path] = source
+    everything = _read_all(index)
+    for path, source in everything.items():
+        if b"warp" in source:
+            lines[path] = imported = _import_lines(_plain(source))
+            if any(base == "warp" or base.startswith("warp.") for base, _ in imported) or _DYNAMIC_IMPORT.search(
+                source
+            ):
+                about_warp.add(path)
     for path in sorted(project.named - about_warp):
         # Nobody looks into a file without Warp, but who names one wants to hear that it is broken.
         problem = check_named(path, project.overlay)
@@ -765,8 +800,20 @@ def _fill(index: ProjectIndex) -> None:
             index.problems.append(problem)
             index._loaded[path] = None
     if not about_warp:
-        return
-    index.config_names |= _other_names(b"config", sources.values())
+        return  # most trees in which a hook runs: nothing else is asked of their files
+    sources: dict[str, bytes] = {}
+    guarded: set[str] = set()
+    for path, source in everything.items():
+        text = _plain(source)
+        found = lines.get(path)
+        if found is None:
+            found = lines[path] = _import_lines(text)
+        if (b"__main__" in text and has_main_guard(text)) or path.endswith(SUFFIX):
+            guarded.add(path)
+        if path in about_warp or _MENTIONS.search(source) or _decorated_by_import(text, found):
+            sources[path] = source
+    del everything
+    lines = {path: lines[path] for path in project.files if path in lines}
     _name_modules(index, lines)
     index._imported = {path: _resolve_lines(index, path, found) for path, found in lines.items()}
     # A file without an import of Warp may get it from the project: by a star, or a name that is exported again.
@@ -798,6 +845,7 @@ def _fill(index: ProjectIndex) -> None:
         if file is not None:
             file.role = index._roles[path]
             index.files[path] = file
+    index._config_names = _names_for_config(index)
     for file in list(index.files.values()):
         try:
             index._harvest(file)
@@ -806,32 +854,41 @@ def _fill(index: ProjectIndex) -> None:
             del index.files[file.path]
 
 
-_PASSED_ON = (
-    # ``b as a``, ``a = x.b``, ``a: T = x.b``; the last may begin at an earlier name, so that it is asked apart.
-    re.compile(rb"\b(?P<old>\w+)[ \t]+as[ \t]+(?P<new>\w+)"),
-    re.compile(rb"\b(?P<new>\w+)[ \t]*=[ \t]*(?:\w+\.)*(?P<old>\w+)[ \t]*(?:[#;,)\r\n]|$)"),
-    re.compile(rb"\b(?P<new>\w+)[ \t]*:[^=\n]{0,200}=[ \t]*(?:\w+\.)*(?P<old>\w+)[ \t]*(?:[#;,)\r\n]|$)"),
-)
+def _read_all(index: ProjectIndex) -> dict[str, bytes]:
+    """The bytes of the project's files; those that can't be read become problems."""
+    project = index.project
+    found: dict[str, bytes] = {}
+    for path in project.files:
+        source = read(path, project.overlay)
+        if isinstance(source, Problem):
+            index.problems.append(source)
+            index._loaded[path] = None
+        else:
+            found[path] = source
+    return found
 
 
-def _other_names(name: bytes, sources: Collection[bytes]) -> set[str]:
-    """What is imported or assigned as something called ``name`` anywhere, however often it is handed on."""
-    if not any(name in source for source in sources):
-        return {name.decode("ascii", "replace")}
-    # One look at each file, however long the chains are.
-    called: dict[bytes, set[bytes]] = {}
-    for source in sources:
-        for pattern in _PASSED_ON:
-            for match in pattern.finditer(source):
-                called.setdefault(match["old"], set()).add(match["new"])
-    found = {name}
-    pending = [name]
-    while pending:
-        for other in called.get(pending.pop(), ()):
-            if other not in found:
-                found.add(other)
-                pending.append(other)
-    return {word.decode("ascii", "replace") for word in found}
+def _plain(source: bytes) -> bytes:
+    """The source as regular expressions over lines expect it: no byte order mark, no old Mac line ends."""
+    if source.startswith(b"\xef\xbb\xbf"):
+        return source[3:]
+    return source if b"\n" in source else source.replace(b"\r", b"\n")
+
+
+def _names_for_config(index: ProjectIndex) -> dict[str, set[str]]:
+    """For each file the last names that may stand for ``warp.config`` there, however often it is handed on.
+
+    Between files a thing travels under names of module scope alone; what a function calls it stays in its file.
+    """
+    facts = {path: index._facts[path] for path in index.files}
+    shared = {"config"}
+    found: dict[str, set[str]] = {}
+    while True:
+        found = {path: item.names_for(shared) for path, item in facts.items()}
+        more = shared.union(*(names_ & facts[path].exported for path, names_ in found.items()))
+        if more == shared:
+            return found
+        shared = more
 
 
 def _decorated_by_import(source: bytes, imported: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
@@ -862,10 +919,27 @@ def _is_script(file: FileIndex) -> bool:
     return False
 
 
+def _import_statements(source: bytes) -> Iterator[re.Match[bytes]]:
+    """What ``_IMPORT.finditer`` gives, several times faster: only lines that hold the word are tried."""
+    position = 0
+    while (at := source.find(b"import", position)) >= 0:
+        start = max(position, source.rfind(b"\n", position, at) + 1)
+        end = source.find(b"\n", at)
+        end = len(source) if end < 0 else end
+        match = _IMPORT.search(source, start, end)
+        if match is not None:
+            match = _IMPORT.match(source, match.start())  # names in parentheses may go on below
+        if match is None:
+            position = end
+        else:
+            yield match
+            position = match.end()
+
+
 def _import_lines(source: bytes) -> list[tuple[str, tuple[str, ...]]]:
     """What a file's import lines read: (module as written, names); by regular expression, so docstrings count too."""
     found: list[tuple[str, tuple[str, ...]]] = []
-    for match in _IMPORT.finditer(source):
+    for match in _import_statements(source):
         base, listed, plain = match.groups()
         if base is not None:
             # Both names of ``a as b``: the one finds submodules, the other decorators.
@@ -1003,25 +1077,33 @@ _REVERSED_FIELDS: dict[type, tuple[str, ...]] = {
 
 def statements_with_scopes(tree: ast.Module) -> Iterator[tuple[ast.stmt, Enclosing]]:
     """Every statement with the functions and classes around it; expressions are not looked into."""
+    inner = _STATEMENTS_IN
     pending: list[tuple[Any, Enclosing]] = [(statement, ()) for statement in reversed(tree.body)]
     while pending:
-        node, enclosing = pending.pop()
+        item = pending.pop()
+        node = item[0]
         kind = node.__class__
-        if kind in _BLOCKLESS:
-            yield node, enclosing
+        fields = inner.get(kind)
+        if fields is None:
+            yield item
             continue
-        if isinstance(node, ast.stmt):
-            yield node, enclosing
-        inside = (*enclosing, node) if kind in _DEFINITIONS else enclosing
-        for field in ("finalbody", "orelse", "handlers", "cases", "body"):
-            pending.extend([(child, inside) for child in reversed(getattr(node, field, ()))])
+        if kind is not ast.ExceptHandler and kind is not ast.match_case:
+            yield item
+        inside = (*item[1], node) if kind in _DEFINITIONS else item[1]
+        for field in fields:
+            below = getattr(node, field)
+            if below:
+                pending.extend([(child, inside) for child in reversed(below)])
 
 
 _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
-_BLOCKLESS = frozenset(
-    {ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Import, ast.ImportFrom, ast.Pass, ast.Raise}
-    | {ast.Global, ast.Nonlocal, ast.Delete, ast.Assert, ast.Break, ast.Continue}
-)
+_STATEMENTS_IN: dict[type, tuple[str, ...]] = {
+    kind: tuple(name for name in ("finalbody", "orelse", "handlers", "cases", "body") if name in kind._fields)
+    for kind in vars(ast).values()
+    if isinstance(kind, type)
+    and (issubclass(kind, ast.stmt) or kind in (ast.ExceptHandler, ast.match_case))
+    and {"body", "cases"}.intersection(kind._fields)
+}
 
 
 def _prefixes(dotted: str) -> list[str]:

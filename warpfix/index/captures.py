@@ -67,6 +67,8 @@ class Occurrence:
     """Whether it binds or deletes the name."""
     quoted: bool = False
     """Whether it stands in a string annotation: ``node`` is the whole string."""
+    text_of: ast.AST | None = None
+    """The function or class whose annotation it stands in, if that is kept as text, for Warp to evaluate."""
 
 
 class Scopes:
@@ -77,11 +79,47 @@ class Scopes:
         self.module = Scope("module", tree, None)
         self.by_node: dict[ast.AST, Scope] = {tree: self.module}
         self.occurrences: list[Occurrence] = []
+        self._free: dict[ast.AST, frozenset[str]] = {}
         _Walker(self).run(tree)
 
     def resolve(self, occurrence: Occurrence) -> Scope | None:
-        """The scope whose binding the occurrence means; None for a builtin or a name that nothing here binds."""
-        return self.lookup(occurrence.name, occurrence.scope)
+        """The scope whose binding the occurrence means; None for a builtin or a name that nothing here binds.
+
+        An annotation that is text is evaluated with the names of module scope and the free variables of its function's
+        body: what it names beside those is not the local that stands around it.
+        """
+        scope = self.lookup(occurrence.name, occurrence.scope)
+        if occurrence.text_of is not None and not self._seen(occurrence, scope):
+            return self.module if occurrence.name in self.module.bindings else None
+        return scope
+
+    def unseen(self, occurrence: Occurrence) -> bool:
+        """Whether it is in an annotation kept as text, and names a local that the evaluation of that does not see."""
+        return occurrence.text_of is not None and not self._seen(
+            occurrence, self.lookup(occurrence.name, occurrence.scope)
+        )
+
+    def _seen(self, occurrence: Occurrence, scope: Scope | None) -> bool:
+        owner = occurrence.text_of
+        if scope is None or scope.kind == "module" or owner is None or scope is self.by_node.get(owner):
+            return True
+        return isinstance(owner, FunctionNode) and occurrence.name in self._free_names(owner)
+
+    def _free_names(self, node: FunctionNode) -> frozenset[str]:
+        """The names of functions around a function that its body uses: what it has closure cells for."""
+        if node not in self._free:
+            own = self.by_node[node]
+            self._free[node] = frozenset(
+                occurrence.name
+                for occurrence in self.within(node)
+                if own in occurrence.scope.chain()
+                and occurrence.text_of is None
+                and not occurrence.quoted
+                and (scope := self.resolve(occurrence)) is not None
+                and scope.in_function
+                and own not in scope.chain()
+            )
+        return self._free[node]
 
     def lookup(self, name: str, scope: Scope) -> Scope | None:
         """As :meth:`resolve`, for a name that would be used in ``scope``."""
@@ -209,6 +247,12 @@ class _Walker:
 
     def __init__(self, scopes: Scopes) -> None:
         self.scopes = scopes
+        self.as_text = any(
+            isinstance(statement, ast.ImportFrom)
+            and statement.module == "__future__"
+            and any(alias.name == "annotations" for alias in statement.names)
+            for statement in scopes.tree.body
+        )
 
     def run(self, tree: ast.Module) -> None:
         for statement in tree.body:
@@ -307,7 +351,7 @@ class _Walker:
             self.bind_here(node.rest, node, scope)
 
     def visit_AnnAssign(self, node: ast.AnnAssign, scope: Scope) -> None:
-        self.annotation(node.annotation, scope)
+        self.annotation(node.annotation, scope, scope.node if scope.kind == "class" else None)
         if node.value is not None:
             self.visit(node.value, scope)
         # ``x: int`` makes x local to a function even without a value.
@@ -315,9 +359,9 @@ class _Walker:
 
     def visit_FunctionDef(self, node: FunctionNode, scope: Scope) -> None:
         self.visit_all(node.decorator_list, scope)
-        self.header(node.args, scope)
+        self.header(node.args, scope, node)
         if node.returns is not None:
-            self.annotation(node.returns, scope)
+            self.annotation(node.returns, scope, node)
         self.bind_here(node.name, node, scope)
         inner = self.open("function", node, scope)
         self.type_parameters(node, inner)
@@ -328,7 +372,7 @@ class _Walker:
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda, scope: Scope) -> None:
-        self.header(node.args, scope)
+        self.header(node.args, scope, node)
         inner = self.open("lambda", node, scope)
         for arg in all_arguments(node.args):
             self.bind_here(arg.arg, arg, inner)
@@ -359,14 +403,16 @@ class _Walker:
         self.scopes.by_node[node] = scope
         return scope
 
-    def header(self, arguments: ast.arguments, scope: Scope) -> None:
+    def header(self, arguments: ast.arguments, scope: Scope, owner: ast.AST) -> None:
         self.visit_all(arguments.defaults, scope)
         self.visit_all([default for default in arguments.kw_defaults if default is not None], scope)
         for arg in all_arguments(arguments):
             if arg.annotation is not None:
-                self.annotation(arg.annotation, scope)
+                self.annotation(arg.annotation, scope, owner)
 
-    def annotation(self, node: ast.expr, scope: Scope) -> None:
+    def annotation(self, node: ast.expr, scope: Scope, owner: ast.AST | None) -> None:
+        """The names in an annotation; ``owner`` is the function or class in whose ``__annotations__`` it is kept."""
+        first = len(self.scopes.occurrences)
         self.visit(node, scope)
         # A string, whole or inside (``wp.array(dtype="Vec")``), is evaluated by Warp in the same names.
         for inner in tree_nodes(node):
@@ -378,6 +424,9 @@ class _Walker:
                 for name in tree_nodes(parsed):
                     if isinstance(name, ast.Name):
                         self.occur(name.id, inner, scope, quoted=True)
+        if self.as_text or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+            for occurrence in self.scopes.occurrences[first:]:
+                occurrence.text_of = owner
 
     def type_parameters(self, node: ast.AST, scope: Scope) -> None:
         for parameter in getattr(node, "type_params", ()):

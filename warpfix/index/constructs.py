@@ -608,7 +608,7 @@ def option_write(index: ProjectIndex, file: FileIndex, write: Write) -> OptionSe
     if isinstance(target, ast.Attribute):
         owner = target.value
         last = owner.id if isinstance(owner, ast.Name) else owner.attr if isinstance(owner, ast.Attribute) else ""
-        if last not in index.config_names or index.resolve(file, target.value, write.enclosing) != names.CONFIG:
+        if last not in index.config_names(file) or index.resolve(file, target.value, write.enclosing) != names.CONFIG:
             return None
         return OptionSet("config", {target.attr: value}, write.statement, write.enclosing, None, dynamic)
     ours, module = _options_of(index, file, target.value, write.enclosing)

@@ -184,6 +184,9 @@ class Walk:
                 called = function.__class__
                 if called is ast.Attribute:
                     name = function.attr
+                    function = function.value
+                    while function.__class__ is ast.Attribute:
+                        function = function.value
                 elif called is ast.Name:
                     name = function.id
                 else:
@@ -192,6 +195,15 @@ class Walk:
                 if found is None:
                     calls[name] = found = []
                 found.append(CallNode(node, statement, enclosing))  # type: ignore[arg-type]
+                if function.__class__ not in leaves:
+                    pending.append(function)
+                for item in node.args:  # type: ignore[attr-defined]
+                    if item.__class__ not in leaves:
+                        pending.append(item)
+                for keyword in node.keywords:  # type: ignore[attr-defined]
+                    if keyword.value.__class__ not in leaves:
+                        pending.append(keyword.value)
+                continue
             elif kind is ast.Lambda:
                 assert isinstance(node, ast.Lambda)
                 pending.extend(outer_expressions(node))
