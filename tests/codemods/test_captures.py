@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import symtable
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from edit_support import dedent
@@ -147,9 +150,69 @@ def test_outside_names() -> None:
         "dtype": "make",
         "default": "make",
         "Vec": None,
-        "G": "make",
+        "G": None,  # of the local that its body does not use, text that Warp evaluates sees nothing
         "helper": None,
     }
+
+
+FUTURE = "from __future__ import annotations\n"
+
+# Name and text of what `make` defines, with a local `T`; whether an annotation that names `T` means it.
+ANNOTATIONS = {
+    "eager": ("", "def k(a: wp.array(dtype=T)):\n    pass", True),
+    "text, and the body uses it": (FUTURE, "def k(a: wp.array(dtype=T)):\n    T()", True),
+    "text, and a function of the body uses it": (FUTURE, "def k(a: T):\n    def g():\n        return T()", True),
+    "text, and its default uses it": (FUTURE, "def k(a: T, b: int = T):\n    pass", False),
+    "text, and its decorator uses it": (FUTURE, "@wp.kernel(x=T)\ndef k(a: T):\n    pass", False),
+    "text": (FUTURE, "def k(a: T):\n    pass", False),
+    "text in Annotated": (FUTURE, "def k(a: Annotated[T, 1]):\n    pass", False),
+    "text of a result": (FUTURE, "def k(a: int) -> T:\n    pass", False),
+    "text of a result, and the body uses it": (FUTURE, "def k(a: int) -> T:\n    return T()", True),
+    "text, and a parameter of that name": (FUTURE, "def k(T: T):\n    T()", False),
+    "a string": ("", 'def k(a: "T"):\n    pass', False),
+    "a string, and the body uses it": ("", 'def k(a: "T"):\n    T()', True),
+    "a field": ("", "class k:\n    x: T", True),
+    "text of a field": (FUTURE, "class k:\n    x: T", False),
+    "text of a field, and another uses it": (FUTURE, "class k:\n    x: T = T()", False),
+    "a string of a field": ("", 'class k:\n    x: "T"', False),
+}
+
+
+@pytest.mark.parametrize(("head", "text", "means"), ANNOTATIONS.values(), ids=ANNOTATIONS)
+def test_annotations_that_are_text(head: str, text: str, means: bool) -> None:
+    for module, elsewhere in (("", None), ("T = wp.vec4\n", "<module>")):
+        scopes = Scopes(ast.parse(f"{head}{module}def make():\n    T = wp.vec3\n{indent(text, '    ')}\n"))
+        (node,) = [n for n in scopes.by_node if getattr(n, "name", "") == "k"]
+        assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        roots = definition_time(node) - {i for d in node.decorator_list for i in ast.walk(d)}
+        found = []
+        for occurrence in scopes.occurrences:
+            if occurrence.name == "T" and occurrence.node in roots and (not head or occurrence.text_of is node):
+                bound = scopes.resolve(occurrence)
+                found.append((None if bound is None else bound.name, scopes.unseen(occurrence)))
+        assert set(found) == {("make", False) if means else (elsewhere, True)}
+
+
+@pytest.mark.warp
+def test_annotations_are_evaluated_so_by_warp(tmp_path: Path) -> None:
+    """What the table says, asked of Warp: a name that is not seen is an error, or that of module scope."""
+    lines = ["import warp as wp"]
+    wanted = {}
+    for number, (head, text, means) in enumerate(ANNOTATIONS.values()):
+        if "= T()" in text or "(T: T)" in text or "(x=" in text or "def g" in text or "Annotated" in text:
+            continue  # no code for Warp
+        for module in ("", "T = wp.vec4\n"):
+            name = f"m{number}_{bool(module):d}"
+            wanted[name] = "made" if means or module else "error"
+            maker = "@wp.struct\n" if text.startswith("class") else "@wp.func\n"
+            source = f"{head}import warp as wp\n{module}def make():\n    T = wp.vec3\n"
+            source += indent(maker + text, "    ") + "\n    return k\n"
+            (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
+            lines += [f"import {name}", "try:", f"    {name}.make()", f"    print('{name} made')"]
+            lines += ["except NameError:", f"    print('{name} error')"]
+    (tmp_path / "run.py").write_text("\n".join(lines), encoding="utf-8")
+    done = subprocess.run([sys.executable, tmp_path / "run.py"], capture_output=True, text=True, check=True)
+    assert dict(line.split() for line in done.stdout.splitlines() if line.startswith("m")) == wanted
 
 
 def test_class_names_are_not_seen_from_methods() -> None:

@@ -761,7 +761,7 @@ SPECIALISED = [
         def make(dtype):
             @wp.kernel
             def scale(a: "wp.array(dtype=dtype)"):
-                a[0] = a[0]
+                a[0] = dtype(1.0)
 
             return scale
         """,
@@ -1023,6 +1023,141 @@ SILENT = [
 def test_silent(tmp_path: Path, files: dict[str, str]) -> None:
     result = edit(make_project(tmp_path / "p", files))
     assert (result.texts, result.findings) == ({}, ())
+
+
+FUTURE = "from __future__ import annotations\n\n"
+
+# With annotations kept as text: what Warp can't evaluate raises where the function is called, and goes on doing so.
+UNSEEN = {
+    "a parameter's type": """
+        def make():
+            Vec = wp.constant(3)
+
+            @wp.kernel
+            def scale(a: wp.array(dtype=Vec)):
+                a[0] = 2.0
+
+            return scale
+        """,
+    "a struct of the function": """
+        def make():
+            @wp.struct
+            class Pair:
+                x: float
+
+            @wp.kernel
+            def scale(a: wp.array(dtype=Pair)):
+                a[0].x = 2.0
+
+            return scale
+        """,
+    "the result of a function": """
+        def make():
+            @wp.struct
+            class Pair:
+                x: float
+
+            @wp.func
+            def half(x: float) -> Pair:
+                return x * 0.5
+
+            @wp.kernel
+            def scale(a: wp.array(dtype=float)):
+                a[0] = half(a[0])
+
+            return scale
+        """,
+    "a field of a struct": """
+        def make():
+            @wp.struct
+            class Inner:
+                x: float
+
+            @wp.struct
+            class Pair:
+                x: Inner
+
+            @wp.kernel
+            def scale(a: wp.array(dtype=float)):
+                pair = Pair()
+                a[0] = pair.x.x
+
+            return scale
+        """,
+}
+
+
+@pytest.mark.parametrize("source", UNSEEN.values(), ids=UNSEEN)
+def test_annotation_that_warp_can_t_evaluate(tmp_path: Path, source: str) -> None:
+    result = edit(make_project(tmp_path / "p", {"mod.py": FUTURE + HEADER + dedent(source)}))
+    (verdict,) = result.verdicts
+    assert (result.texts, verdict.edits) == ({}, ())
+    assert verdict.declined is not None and "Warp can't evaluate that" in verdict.declined
+
+
+def test_what_one_hoist_brings_to_module_scope_mends_no_annotation_of_another(tmp_path: Path) -> None:
+    """``Pair`` moves for ``good``; ``bad``, which raises today, would find it under its own name."""
+    source = (
+        FUTURE
+        + HEADER
+        + dedent(
+            """
+        def make():
+            @wp.struct
+            class Pair:
+                x: float
+
+            @wp.kernel
+            def good(a: wp.array(dtype=Pair)):
+                pair = Pair()
+                a[0] = pair
+
+            return good
+
+
+        def other():
+            @wp.struct
+            class Pair:
+                x: float
+
+            @wp.kernel
+            def bad(a: wp.array(dtype=Pair)):
+                a[0].x = 2.0
+
+            return bad
+        """
+        )
+    )
+    result = edit(make_project(tmp_path / "p", {"mod.py": source}))
+    new = result.texts["mod.py"]
+    assert "class make_Pair:" in new and "def good(a: wp.array(dtype=make_Pair)):\n    pair = make_Pair()" in new
+    assert new[new.index("def other()") :] == source[source.index("def other()") :]
+
+
+def test_annotation_that_means_module_scope(tmp_path: Path) -> None:
+    """The local of that name is another thing: it is neither taken along nor written in its place."""
+    source = (
+        FUTURE
+        + HEADER
+        + dedent(
+            """
+        Vec = wp.vec3
+
+
+        def make():
+            Vec = 4.0
+
+            @wp.kernel
+            def scale(a: wp.array(dtype=Vec)):
+                a[0] = a[0] * 2.0
+
+            return scale
+        """
+        )
+    )
+    result = edit(make_project(tmp_path / "p", {"mod.py": source}))
+    assert "@wp.kernel\ndef scale(a: wp.array(dtype=Vec)):" in result.texts["mod.py"]
+    assert "    Vec = 4.0\n" in result.texts["mod.py"]
 
 
 def test_tests_are_left_by_default(tmp_path: Path) -> None:

@@ -29,6 +29,11 @@ def check_globals(ground: Ground, item: Item) -> None:
             continue
         if occurrence.store:
             raise Unproved(f"its code rebinds `{occurrence.name}`")
+        if bound is None and ground.scopes.unseen(occurrence):
+            raise Unproved(
+                f"an annotation of `{item.name}` is kept as text and names `{occurrence.name}`, a local that its body "
+                "does not use: Warp can't evaluate that there"
+            )
         problem = _global_problem(ground, occurrence, occurrence.node in early)
         if problem is not None:
             raise Unproved(problem)
@@ -244,7 +249,7 @@ def written_from_outside(ground: Ground, name: str) -> bool:
         if path != ground.file.path and ground.file.path not in ground.index.imported_files(path):
             continue
         other = ground.index.file(path)
-        if other is None or not pattern.search(other.text):
+        if other is None or name not in other.text or not pattern.search(other.text):
             continue
         for node in tree_nodes(other.tree):
             target = node if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else None
