@@ -76,8 +76,6 @@ class KernelCall:
 _IMPORT = re.compile(
     rb"(?:^|[;:])[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))", re.M
 )
-# ``go = wp.launch``, also ``a: X = pkg.b``, ``(a := b)`` and tuples are rarer: the resolution does not follow those.
-_ASSIGNED = re.compile(r"^[ \t]*(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(?:\w+\.)*(\w+)[ \t]*(?:#.*)?\r?$", re.M)
 _BY_CALL = re.compile(rb"import_module\(\s*['\"]([.\w]+)['\"]")
 _MENTIONS = re.compile(rb"\bwp\b|\bwarp\b|\bkernel\b|\blaunch\b")
 _DECORATOR = re.compile(rb"^[ \t]*@[ \t]*(\w+)", re.M)
@@ -88,7 +86,6 @@ class _Facts:
     """What a pass over the statements of a file (no expressions) tells about its names."""
 
     def __init__(self, file: FileIndex) -> None:
-        self.aliases: list[tuple[ast.Import | ast.ImportFrom, ast.alias]] = []
         self.star_imports: list[ast.ImportFrom] = []
         self.import_tries: list[ast.Try] = []
         self.typing_only: set[ast.AST] = set()
@@ -106,7 +103,6 @@ class _Facts:
             if kind is ast.Import or kind is ast.ImportFrom:
                 for alias in node.names:  # type: ignore[attr-defined]
                     if alias.asname:
-                        self.aliases.append((node, alias))  # type: ignore[arg-type]
                         self._renamed(alias.name.rpartition(".")[2], alias.asname, enclosing)
                     elif alias.name == "*" and not enclosing:
                         self.star_imports.append(node)  # type: ignore[arg-type]
@@ -190,7 +186,7 @@ class ProjectIndex:
         self._generic: dict[str, bool] = {}
         self._mention_tables: dict[str, dict[str, list[tuple[ast.Name | ast.Attribute, Enclosing]]]] = {}
         self._inner_calls: dict[str, dict[str, list[tuple[ast.Call, Definition, Enclosing]]]] = {}
-        self._renamed: dict[str, dict[str, set[str]]] = {}
+        self._with_options: dict[str, bool] = {}
         self._unparsed: dict[str, bytes] = {}
         self._importers_of: dict[str, tuple[str, ...]] = {}
         self._importing: dict[str, list[str]] | None = None
@@ -611,32 +607,11 @@ class ProjectIndex:
 
     def _spellings(self, file: FileIndex, last: str) -> set[str]:
         """Names under which this file may call something whose own last name is ``last``."""
-        renamed = self._renamed.get(file.path)
-        if renamed is None:
-            renamed = self._renamed[file.path] = self._renames(file)
-        found = {last}
-        pending = [last]
-        while pending:
-            for name in renamed.get(pending.pop(), ()):
-                if name not in found:
-                    found.add(name)
-                    pending.append(name)
-        return found
+        return self._facts[file.path].names_for((last,))
 
-    def _renames(self, file: FileIndex) -> dict[str, set[str]]:
-        """Last name to the other names that this file gives to it: by ``import ... as``, or by an assignment."""
-        found: dict[str, set[str]] = {}
-        for _, alias in self._facts[file.path].aliases:
-            if alias.asname:
-                found.setdefault(alias.name.rpartition(".")[2], set()).add(alias.asname)
-        for target, value in _ASSIGNED.findall(file.text):
-            if target != value:
-                found.setdefault(value, set()).add(target)
-        return found
-
-    def aliases(self, file: FileIndex) -> list[tuple[ast.Import | ast.ImportFrom, ast.alias]]:
-        """Imports under another name, anywhere in a file."""
-        return self._facts[file.path].aliases
+    def renames(self, file: FileIndex) -> Mapping[str, Collection[str]]:
+        """Last name of a thing to the other names that a file gives to it: by an import, or by an assignment."""
+        return self._facts[file.path].renames
 
     def _mentioning(self, word: str, canonical: str) -> Iterator[FileIndex]:
         """Files whose text holds the word, parsed now if need be; nearly always a handful."""

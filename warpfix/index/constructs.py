@@ -376,17 +376,12 @@ _CALLED = frozenset(
 )
 
 
-# ``go = wp.launch``: a name that is given one of Warp's functions.
-_ALIAS = re.compile(rf"^[ \t]*(\w+)[ \t]*=[ \t]*(?:\w+\.)*(?:{'|'.join(sorted(_CALLED))})[ \t]*(?:#.*)?\r?$", re.M)
-
-
 def _interesting(index: ProjectIndex, file: FileIndex, walk: Walk) -> list[str]:
     """Last names of calls that may be Warp's: its own names, and what this file calls them."""
     found = set(_CALLED)
-    for _, alias in index.aliases(file):
-        if alias.name.rpartition(".")[2] in _CALLED and alias.asname:
-            found.add(alias.asname)
-    found.update(_ALIAS.findall(file.text))
+    for old, new in index.renames(file).items():
+        if old in _CALLED:
+            found.update(new)
     return sorted(name for name in found if name in walk.calls)
 
 
@@ -551,7 +546,10 @@ def dictionary(
 def _options_of(index: ProjectIndex, file: FileIndex, expr: ast.expr, enclosing: Enclosing) -> tuple[bool, str | None]:
     """Whether an expression is the options dict of a Warp module, and of which."""
     if isinstance(expr, ast.Name):
-        if ".options" not in file.text:
+        possible = index._with_options.get(file.path)
+        if possible is None:
+            possible = index._with_options[file.path] = ".options" in file.text
+        if not possible:
             return False, None  # a name is followed within its file only
     elif not (isinstance(expr, ast.Attribute) and expr.attr == "options"):
         return False, None

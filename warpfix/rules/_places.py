@@ -136,9 +136,8 @@ def literal_int(index: ProjectIndex, file: FileIndex, node: ast.expr | None, enc
 def calls_of(index: ProjectIndex, file: FileIndex, *wanted: str) -> Iterator[CallSite]:
     """Calls in a file of Warp's functions, given without ``warp.``; also where they were imported under other names."""
     names = set(wanted)
-    for _, alias in index.aliases(file):
-        if alias.name.rpartition(".")[2] in wanted and alias.asname:
-            names.add(alias.asname)
+    for name in wanted:
+        names.update(index.renames(file).get(name, ()))
     calls = index.calls(file)
     found: list[CallSite] = []
     for name in names:
