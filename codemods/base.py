@@ -23,6 +23,12 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _DIRECTIVE = re.compile(
     r"^[ \t\f]*#\s*(?:type:|fmt:\s*(?:on|off)|yapf:|autopep8:|pylint:|ruff:|flake8:|mypy:|pyright:|isort:|pragma:)"
 )
+# A comment that heads what follows, or ends what went before: a ruler, a fold, a cell, the words of a licence.
+_HEADING = re.compile(
+    r"^[ \t\f]*#(?:\s*([-=*~#+_\u2500-\u259f])\1{2,}|.*[^\s#].*\s([-=*~#+_\u2500-\u259f])\2{2,}\s*$|\s?%%"
+    r"|\s*(?:end)?region\b|\s*</?editor-fold|\s*MARK:|.*(?:\{\{\{|\}\}\})|\s*(?:Copyright\b|SPDX-|Licensed under))",
+    re.IGNORECASE,
+)
 
 
 class Declined(Exception):
@@ -210,9 +216,17 @@ class Source:
     def comments_above(self, line: int) -> int:
         """First line of the comments attached directly above a line: of its own indentation, with no blank between.
 
-        A banner (``# -----``) that stands apart by a blank line is not attached, nor is a line that a type checker or a
-        formatter reads (``# type:``, ``# fmt: off``).
+        A comment that stands apart by a blank line is not attached, nor is one that heads a section (``# ---- x ----``,
+        ``# region``) with what stands above it, nor a line that a type checker or a formatter reads (``# type:``).
         """
+        first = self.comment_block_above(line)
+        for number in range(line - 1, first - 1, -1):
+            if _HEADING.match(self.line(number)):
+                return number + 1
+        return first
+
+    def comment_block_above(self, line: int) -> int:
+        """As :meth:`comments_above`, with the headings: first line of the comments that what is inserted goes above."""
         indent = self.indent_of(line)
         first = line
         while first > 1:
@@ -228,6 +242,22 @@ class Source:
         while first <= 2 and first < line and re.match(r"^[ \t\f]*#.*?coding[:=]", self.line(first)):
             first += 1
         return first
+
+    def place_above(self, node: ast.stmt) -> int:
+        """Offset at which a statement goes that is to stand above another, and above the section that this one heads.
+
+        Comments on the first lines of a file, above its imports, are the file's own. Raises Declined as :meth:`extent`.
+        """
+        extent = self.extent(node)
+        line = self.first_line(node)
+        first = self.comment_block_above(line)
+        above = self.text[: self.line_start(first)].removeprefix("\ufeff").strip()
+        head = all(text.startswith("#") for text in above.splitlines())
+        if head and (isinstance(node, (ast.Import, ast.ImportFrom)) or first < self.line_of(extent.start)):
+            start = extent.decorated
+        else:
+            start = self.line_start(first)
+        return 1 if start == 0 and self.text.startswith("\ufeff") else start
 
     def extent(self, node: ast.stmt) -> Extent:
         """The whole lines of a statement, with its decorators and the comments attached directly above.

@@ -233,6 +233,8 @@ def _insert(
                 else:
                     close = index > 0 and move.is_constant and group[index - 1].is_constant
                     text = ("" if close else blank) + text
+                if following is None and source.line(source.line_of(offset)).strip() and offset < len(source.text):
+                    text += blank
             else:
                 if index == 0:
                     text = _missing_blank(source, offset, indent) + text

@@ -30,9 +30,7 @@ def splices(source: Source, edit: InsertStatement) -> list[Splice]:
             raise Declined(f"the file holds `{edit.text}` already")
     for statement in source.tree.body:
         if source.first_line(statement) == edit.before:
-            start = source.extent(statement).start
-            if start == 0 and source.text.startswith("\ufeff"):
-                start = 1
+            start = source.place_above(statement)
             first, blanks = source.line_of(start), 0
             while first - 1 - blanks >= 1 and not source.line(first - 1 - blanks).strip():
                 blanks += 1
@@ -40,6 +38,6 @@ def splices(source: Source, edit: InsertStatement) -> list[Splice]:
             return [Splice(start, start, text), *noqa_splices(source, edit.noqa)]
     for node in ast.walk(source.tree):
         if isinstance(node, ast.stmt) and source.first_line(node) == edit.before:
-            start = source.extent(node).start
+            start = source.place_above(node)
             return [Splice(start, start, f"{source.indent_of(edit.before)}{edit.text}{source.newline}")]
     raise Declined(f"no statement begins on line {edit.before}")

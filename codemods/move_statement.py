@@ -37,12 +37,12 @@ def splices(source: Source, edit: MoveStatement) -> list[Splice]:
     place, target = starts.index(edit.line), starts.index(edit.before)
     if target >= place:
         raise Declined(f"line {edit.before} is not above line {edit.line}")
-    moved, goal = _extent(source, block[place]), _extent(source, block[target])
+    moved, goal = _own_lines(source, block[place]), _goal(source, block[target])
     end, blanks = _blank_lines_too(source, moved)
     text = source.text[moved.start : moved.end]
     if not text.endswith(("\n", "\r")):
         text += source.newline
-    result = [Splice(moved.start, end, ""), Splice(goal.start, goal.start, text + blanks)]
+    result = [Splice(moved.start, end, ""), Splice(goal, goal, text + blanks)]
     return [*result, *noqa_splices(source, edit.noqa)]
 
 
@@ -60,14 +60,21 @@ def _block(source: Source, line: int) -> list[ast.stmt]:
     raise Declined(f"no statement begins on line {line}")
 
 
-def _extent(source: Source, statement: ast.stmt) -> Extent:
+def _own_lines(source: Source, statement: ast.stmt) -> Extent:
     extent = source.extent(statement)
-    first, line = source.line_of(extent.start), source.first_line(statement)
-    # A comment that speaks to a tool about what follows stays where it is.
-    for number in range(line - 1, first - 1, -1):
+    return Extent(_below_pragmas(source, statement, extent.start), extent.decorated, extent.end)
+
+
+def _goal(source: Source, statement: ast.stmt) -> int:
+    return _below_pragmas(source, statement, source.place_above(statement))
+
+
+def _below_pragmas(source: Source, statement: ast.stmt, start: int) -> int:
+    """A comment that speaks to a tool about what follows stays where it is."""
+    for number in range(source.first_line(statement) - 1, source.line_of(start) - 1, -1):
         if any(source.line(number).lstrip("# \t").startswith(pragma) for pragma in _PRAGMAS):
-            return Extent(source.line_start(number + 1), extent.decorated, extent.end)
-    return extent
+            return source.line_start(number + 1)
+    return start
 
 
 def _blank_lines_too(source: Source, moved: Extent) -> tuple[int, str]:
