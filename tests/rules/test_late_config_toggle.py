@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+
+from warpfix.scanning import scan_paths
 
 KERNELS = "import warp as wp\n\n\n@wp.kernel\ndef step(a: wp.array(dtype=float)):\n    a[0] = 1.0\n"
 
@@ -16,6 +16,5 @@ def test_an_option_set_both_ways_at_module_scope(tmp_path: Path) -> None:
     lines = ["wp.config.enable_backward = True", "import first", "wp.config.enable_backward = False", "import second"]
     for number, kept in enumerate((lines, lines[1:])):
         (tmp_path / "main.py").write_text("\n".join(["import warp as wp", *kept, ""]))
-        command = [sys.executable, "-m", "warpfix", "scan", "--select", "WF201", str(tmp_path)]
-        found = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert ("WF201" in found.stdout) is bool(number), found.stdout + found.stderr
+        result = scan_paths([tmp_path], select=["WF201"])[1]
+        assert (result.problems, len(result.findings)) == ((), number)
