@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import os
 import sys
 import textwrap
@@ -129,24 +130,43 @@ def test_linked_folders_and_pipes_do_not_hang_a_scan(root: Path) -> None:
         pytest.skip("no named pipes here")
     (root / "pkg" / "again").symlink_to(root, target_is_directory=True)
     (root / "pkg" / "gone.py").symlink_to(root / "nowhere.py")
+    (root / "pkg" / "itself.py").symlink_to(root / "pkg" / "itself.py")
+    (root / "pkg" / "self").symlink_to(root / "pkg" / "self", target_is_directory=True)
     os.mkfifo(root / "pkg" / "pipe.py")
     result = scan(root)
     assert result.problems == ()
     assert len(result.findings) == 1
 
 
-def test_folder_that_may_not_be_read(root: Path) -> None:
+def test_folder_that_may_not_be_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(root, "mod.py", FAULT)
     closed = root / "closed"
     closed.mkdir()
     closed.chmod(0)
+    if os.access(closed, os.R_OK):
+        # A user who may read everything: what the system says to others is said in its stead.
+        plain = os.scandir
+
+        def refuse(path: str) -> object:
+            if Path(path) == closed:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            return plain(path)
+
+        monkeypatch.setattr(os, "scandir", refuse)
     try:
-        if os.access(closed, os.R_OK):
-            pytest.skip("this user may read everything")
         result = scan(root)
     finally:
         closed.chmod(0o700)
     assert [problem.path for problem in result.problems] == [str(closed)]
+    assert len(result.findings) == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="no file here that even its owner can't read")
+def test_file_that_can_not_be_read(root: Path) -> None:
+    put(root, "mod.py", FAULT)
+    (root / "closed.py").symlink_to("/proc/self/mem")
+    result = scan(root)
+    assert [Path(problem.path).name for problem in result.problems] == ["closed.py"]
     assert len(result.findings) == 1
 
 
