@@ -9,15 +9,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support import clean_environment
+from support import NO_CACHE, clean_environment
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SAMPLES = CHECKOUT / "sample_projects"
 
 # Whatever runs in this process runs with nothing swallowed.
 os.environ["WARPFIX_DEBUG"] = "1"
+os.environ["WARPFIX_CACHE_DIR"] = NO_CACHE
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -31,6 +33,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("warp"):
                 item.add_marker(pytest.mark.skip(reason="warp-lang is not installed"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Workers begin with a stretch of neighbours each, which share fixtures, and take over what others have not begun.
+
+    With the plain ``-n 2`` one worker would be left with all the long tests at the end.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 @pytest.fixture(scope="session")

@@ -19,19 +19,45 @@ from warpfix.findings import Finding
 from warpfix.index.build import ProjectIndex, build_index
 from warpfix.index.model import Problem, Role
 from warpfix.index.notebook import SUFFIX, Notebook, read_notebook
-from warpfix.index.read import read_raw
+from warpfix.index.read import decode, read_all, read_raw
+from warpfix.kept import Kept, key_of, load, store
 from warpfix.measure.profile import Profile
 from warpfix.output.scan_result import ScannedProject, ScanResult
 from warpfix.project import Project, discover, find_root
-from warpfix.rules import reported as reported_files
-from warpfix.rules import run_rules, selected_rules
+from warpfix.rules import is_reported, run_rules, selected_rules
+
+
+@dataclass(frozen=True)
+class KnownFile:
+    """A file that has to do with Warp, as a result that was kept knows it."""
+
+    path: str
+    role: Role
+
+    @property
+    def text(self) -> str:
+        """Its text, read now; empty where it can't be read any more."""
+        source = read_raw(self.path)
+        try:
+            return "" if isinstance(source, Problem) else decode(source)
+        except (SyntaxError, UnicodeDecodeError, LookupError):
+            return ""
+
+
+@dataclass(frozen=True)
+class KnownProject:
+    """Stands in for the index of a project whose result was kept: which files there are, and nothing about them."""
+
+    project: Project
+    files: Mapping[str, KnownFile]
 
 
 @dataclass(frozen=True)
 class Scanned:
     """One project's index with what the rules found in it."""
 
-    index: ProjectIndex
+    index: ProjectIndex | KnownProject
+    """The index itself, unless a cache was given."""
     config: Config
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
@@ -105,6 +131,7 @@ def scan_paths(
     since: str | None = None,
     with_baseline: bool = False,
     baseline: str | None = None,
+    cache: Path | None = None,
 ) -> tuple[list[Scanned], ScanResult]:
     """Discover, index and judge the projects behind some paths.
 
@@ -112,7 +139,8 @@ def scan_paths(
     ``prepare`` is called with each project's index and configuration before its rules run. With ``stdin`` that text is
     judged, and ``paths`` are not looked at. With ``since``, a revision of git, findings are left out whose lines are as
     they were there. ``with_baseline`` leaves out of the result (not of what was scanned) the findings that the file
-    ``baseline`` lists, or that of each project's configuration.
+    ``baseline`` lists, or that of each project's configuration. ``cache`` is a folder of results that are kept: one of
+    the very same sources is taken from there, without an index; with a profile or ``prepare`` it is not looked at.
 
     Raises:
         WarpfixError: a path does not exist, a configuration is wrong, or a rule is named that there is none of.
@@ -127,13 +155,24 @@ def scan_paths(
             project = replace(project, editable=True)
         config = project.config.override(select=select, ignore=ignore, include_tests=include_tests, warp_min=warp_min)
         started = time.perf_counter()
-        index = build_index(project, config)
+        sources = read_all(project)
+        key = key_of(project, config, sources) if cache is not None and profile is None and prepare is None else None
+        kept = load(cache, key)
+        if kept is not None:
+            selected_rules(config)  # a rule that there is none of is said, as ever
+            known_files = {path: KnownFile(path, role) for path, role in kept.roles.items()}
+            scanned.append(Scanned(KnownProject(project, known_files), config, kept.findings, kept.problems))
+            continue
+        index = build_index(project, config, sources)
         statistics["index"] = statistics.get("index", 0.0) + time.perf_counter() - started
         if prepare is not None:
             prepare(index, config)
         refuted: list[tuple[Finding, str]] = []
         findings, problems = run_rules(index, config, profile, statistics, refuted)
         scanned.append(Scanned(index, config, tuple(findings), tuple(problems), tuple(refuted)))
+        if key is not None:
+            roles = {path: file.role for path, file in index.files.items()}
+            store(cache, key, Kept(tuple(findings), tuple(problems), roles))
     reported = {item.index.project.root: list(item.findings) for item in scanned}
     known, stale = _leave_out_known(scanned, reported, baselines(scanned, baseline)) if with_baseline else (0, [])
     if since is not None:
@@ -218,7 +257,11 @@ def unmatched(remaining: Mapping[Key, int], scanned: Iterable[Scanned], base: st
     found: dict[Key, None] = {}
     for item in scanned:
         looked = {path for path in item.index.project.targets if path not in item.index.files}
-        looked.update(file.path for file in reported_files(item.index, item.config))
+        looked.update(
+            path
+            for path, file in item.index.files.items()
+            if is_reported(item.index.project, item.config, path, file.role)
+        )
         looked.difference_update(problem.path for problem in item.problems)
         rules = {rule.code for rule in selected_rules(item.config)}
         found.update(dict.fromkeys(judged(remaining, base, looked, rules)))

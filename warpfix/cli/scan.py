@@ -47,6 +47,7 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
 @click.option("--write-baseline", is_flag=True, help="Write all findings there as known, and end with 0.")
 @click.option("--exit-zero", is_flag=True, help="End with 0 also when there are findings.")
 @click.option("--statistics", is_flag=True, help="Counts and seconds by rule and stage.")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep the result of the same scan of the same files.")
 @click.option(
     "--warp-min", metavar="VERSION", help="Lowest Warp that the code works with; else the project's metadata."
 )
@@ -65,6 +66,7 @@ def command(
     write_baseline: bool,
     exit_zero: bool,
     statistics: bool,
+    no_cache: bool,
     warp_min: str | None,
 ) -> int:
     """Find what makes a Warp program compile too much, from its source. PATH is a file or folder, `.` by default,
@@ -87,6 +89,7 @@ def command(
         raise WarpfixError("--write-baseline lists what the source shows: it and --profile exclude each other")
     if write_baseline and (diff is not None or "-" in paths or form != "text" or output is not None):
         raise WarpfixError("--write-baseline writes all findings of files: it excludes `-`, --diff, --format and -o")
+    from warpfix.kept import cache_folder
     from warpfix.output.scan_result import shown_path
     from warpfix.scanning import read_profile, scan_paths
 
@@ -103,6 +106,7 @@ def command(
         ignore=_names(ignore),
         include_tests=include_tests,
         warp_min=warp_min,
+        cache=None if no_cache or statistics else cache_folder(),
         profile=None if profile is None else read_profile(profile),
     )
     if write_baseline:

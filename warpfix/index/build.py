@@ -18,7 +18,7 @@ from warpfix.config import Config
 from warpfix.index import names
 from warpfix.index.model import Construct, FileIndex, OptionSet, Problem, Role
 from warpfix.index.notebook import SUFFIX
-from warpfix.index.read import check_named, parse, read
+from warpfix.index.read import check_named, parse, read, read_all
 from warpfix.index.scopes import (
     Comprehension,
     Scope,
@@ -734,12 +734,15 @@ class ProjectIndex:
         return option_write(self, file, write)
 
 
-def build_index(project: Project, config: Config | None = None) -> ProjectIndex:
+def build_index(
+    project: Project, config: Config | None = None, sources: dict[str, bytes | Problem] | None = None
+) -> ProjectIndex:
     """Read, parse and index the project's files that have to do with Warp.
 
     Args:
         project: From :func:`warpfix.project.discover`.
         config: Configuration laid over the project's own.
+        sources: From :func:`read_all`, if that was called already; it is emptied, for what is done with makes room.
 
     Files that can't be read or parsed are in ``problems``; nothing is raised for them.
     """
@@ -749,18 +752,25 @@ def build_index(project: Project, config: Config | None = None) -> ProjectIndex:
     enabled = gc.isenabled()
     gc.disable()  # trees are all alive at the end: collecting while they grow costs more than parsing
     try:
-        _fill(index)
+        _fill(index, read_all(project) if sources is None else sources)
     finally:
         if enabled:
             gc.enable()
     return index
 
 
-def _fill(index: ProjectIndex) -> None:
+def _fill(index: ProjectIndex, read_: dict[str, bytes | Problem]) -> None:
     project = index.project
     about_warp: set[str] = set()
     lines: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
-    everything = _read_all(index)
+    everything: dict[str, bytes] = {}
+    for path in project.files:
+        got = read_.pop(path)
+        if isinstance(got, Problem):
+            index.problems.append(got)
+            index._loaded[path] = None
+        else:
+            everything[path] = got
     for path, source in everything.items():
         if b"warp" in source:
             lines[path] = imported = _import_lines(_plain(source))
@@ -827,20 +837,6 @@ def _fill(index: ProjectIndex) -> None:
         except RecursionError:
             index.problems.append(Problem(file.path, None, "not analysed: nested too deeply"))
             del index.files[file.path]
-
-
-def _read_all(index: ProjectIndex) -> dict[str, bytes]:
-    """The bytes of the project's files; those that can't be read become problems."""
-    project = index.project
-    found: dict[str, bytes] = {}
-    for path in project.files:
-        source = read(path, project.overlay)
-        if isinstance(source, Problem):
-            index.problems.append(source)
-            index._loaded[path] = None
-        else:
-            found[path] = source
-    return found
 
 
 def _plain(source: bytes) -> bytes:

@@ -9,9 +9,13 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from warpfix.index.model import Problem
 from warpfix.index.notebook import SUFFIX, read_notebook
+
+if TYPE_CHECKING:
+    from warpfix.project import Project
 
 
 def decode(source: bytes) -> str:
@@ -60,6 +64,11 @@ def read(path: str, overlay: Mapping[str, bytes] = MappingProxyType({})) -> byte
         return read_notebook(raw).text.encode("utf-8", "replace")
     except ValueError as error:
         return Problem(path, None, str(error))
+
+
+def read_all(project: Project) -> dict[str, bytes | Problem]:
+    """What :func:`read` gives of each file of a project, in their order."""
+    return {path: read(path, project.overlay) for path in project.files}
 
 
 def read_raw(path: str, overlay: Mapping[str, bytes] = MappingProxyType({})) -> bytes | Problem:

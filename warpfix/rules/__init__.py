@@ -24,6 +24,7 @@ from warpfix.index.build import ProjectIndex
 from warpfix.index.model import FileIndex, Problem, Role
 from warpfix.index.notebook import SUFFIX
 from warpfix.measure.profile import Profile
+from warpfix.project import Project
 
 
 @dataclass
@@ -130,15 +131,9 @@ def selected_rules(config: Config) -> list[Rule]:
     ]
 
 
-def reported(index: ProjectIndex, config: Config) -> list[FileIndex]:
-    """The files that findings are reported for: asked for, not vendored, and no tests unless wanted."""
-    return [
-        file
-        for path, file in sorted(index.files.items())
-        if path in index.project.targets
-        and file.role is not Role.VENDORED
-        and (file.role is not Role.TEST or config.include_tests)
-    ]
+def is_reported(project: Project, config: Config, path: str, role: Role) -> bool:
+    """Whether findings are reported for a file: asked for, not vendored, and no test unless wanted."""
+    return path in project.targets and role is not Role.VENDORED and (role is not Role.TEST or config.include_tests)
 
 
 def run_rules(
@@ -168,7 +163,9 @@ def run_rules(
     context = Context(config, profile)
     findings: list[Finding] = []
     problems = list(index.problems)
-    for file in reported(index, config):
+    for path, file in sorted(index.files.items()):
+        if not is_reported(index.project, config, path, file.role):
+            continue
         ignored = config.ignored_for(index.project.relative(file.path))
         here = [rule for rule in rules if not selects(ignored, rule)]
         found: list[Finding] = []
