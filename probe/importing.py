@@ -15,6 +15,7 @@ class _Finder:
         # type: (tuple[str, ...], Any) -> None
         self.names = names
         self.callback = callback
+        self.done = False
 
     def find_spec(self, name, path=None, target=None):
         # type: (str, Any, Any) -> Any
@@ -49,8 +50,11 @@ class _Finder:
                     loader.exec_module = before
             execute(module)
             with contextlib.suppress(Exception):
-                if self.callback(module) and self in sys.meta_path:
-                    sys.meta_path.remove(self)
+                # Where another finder asks all the others as well, the execution is wrapped twice; one call is enough.
+                if not self.done and self.callback(module):
+                    self.done = True
+                    if self in sys.meta_path:
+                        sys.meta_path.remove(self)
 
         # On the instance: the loader keeps its type, as programs that look at __loader__ expect.
         with contextlib.suppress(AttributeError):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import importlib
+import importlib.util
 import os
+import sys
 import threading
 from array import array
 from pathlib import Path
 
 import pytest
 import warpfix.probe
+from warpfix.probe import importing
 from warpfix.probe import sequence as sequences
 from warpfix.probe.caches import Caches
 from warpfix.probe.environ import command_keeper, keeper
@@ -283,3 +287,31 @@ def test_a_thread_waits_until_another_has_told_its_load() -> None:
     mine._warpfix_thread = threading.get_ident()
     assert not _told_by_another(mine)
     assert not _told_by_another(object())
+
+
+def test_an_import_is_told_once_though_another_finder_asks_everybody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "waited_for.py").write_text("value = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "meta_path", sys.meta_path[:])
+    told = []
+    importing.when_executed(("waited_for",), lambda module: told.append(module.value) or True)
+
+    class Asks:
+        busy = False
+
+        def find_spec(self, name: str, path: object = None, target: object = None) -> object:
+            if self.busy or name != "waited_for":
+                return None
+            self.busy = True
+            try:
+                return importlib.util.find_spec(name)
+            finally:
+                self.busy = False
+
+    sys.meta_path.insert(1, Asks())
+    monkeypatch.delitem(sys.modules, "waited_for", raising=False)
+    importlib.import_module("waited_for")
+    assert told == [1]
+    assert not [finder for finder in sys.meta_path if type(finder).__module__ == importing.__name__]
