@@ -242,14 +242,14 @@ def _in_project(ground: Ground, resolved: str) -> bool:
 
 def written_from_outside(ground: Ground, name: str) -> bool:
     """Whether some file may write this file's global ``name`` through the module object."""
-    pattern = re.compile(
-        rf"\.{re.escape(name)}\s*(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)|setattr\([^)]*['\"]{re.escape(name)}['\"]"
-    )
+    # Each begins with what it looks for: together in one pattern they would be tried at every character.
+    written = re.compile(rf"\.{re.escape(name)}\s*(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)")
+    set_by_name = re.compile(rf"setattr\([^)]*['\"]{re.escape(name)}['\"]")
     for path in ground.index.project.files:
         if path != ground.file.path and ground.file.path not in ground.index.imported_files(path):
             continue
         other = ground.index.file(path)
-        if other is None or name not in other.text or not pattern.search(other.text):
+        if other is None or not (written.search(other.text) or set_by_name.search(other.text)):
             continue
         for node in tree_nodes(other.tree):
             target = node if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else None
