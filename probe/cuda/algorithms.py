@@ -5,7 +5,7 @@
 
 import ctypes
 
-from .values import CURRENT_STREAM
+from .values import CURRENT_STREAM, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ _NOW = ("_create_", "_destroy_", "_from_tiles_", "_from_active_voxels_", "_get_"
 """What makes, destroys or reads something is done at once, in a capture too."""
 _CONSTRUCTORS = {"wp_bvh_create_device": 3, "wp_mesh_create_device": 6}
 """Where the constructor of the tree stands among the host's arguments."""
-_LBVH, _SAH = 2, 0
+_LBVH, _SAH, _CUBQL = 2, 0, -1
 
 
 class Algorithms:
@@ -24,6 +24,7 @@ class Algorithms:
     def __init__(self, driver):
         # type: (Any) -> None
         self.driver = driver
+        self.cubql = set()  # type: set[int]
 
     def answer(self, entry):
         # type: (Any) -> Any
@@ -32,7 +33,7 @@ class Algorithms:
         if name == "wp_bvh_rebuild_device":
             # The host asks for the constructor besides.
             host = self.driver.real.wp_bvh_rebuild_host
-            return lambda tree: self._run(name, entry, host, (tree, _SAH))
+            return lambda tree: self._run(name, entry, host, (tree, _CUBQL if number(tree) in self.cubql else _SAH))
         if name.startswith(("wp_cuda_", "wp_deterministic_")) or not name.endswith("_device"):
             return None
         host = getattr(self.driver.real, name[: -len("_device")] + "_host", None)
@@ -57,11 +58,16 @@ class Algorithms:
             # The parallel constructor is the device's alone: another tree, so another order of what a query finds.
             args = args[:position] + (_SAH,) + args[position + 1 :]
             self.driver.deviations.note("tree", name)
-        elif name == "wp_bvh_rebuild_device":
+        elif name == "wp_bvh_rebuild_device" or (position is not None and args[position] == _CUBQL):
             self.driver.deviations.note("tree", name)
         streams = self.driver.streams
         if streams.capture(CURRENT_STREAM) is None or any(part in name for part in _NOW):
             result = host(*args)
+            if name == "wp_bvh_create_device" and args[_CONSTRUCTORS[name]] == _CUBQL:
+                # It is rebuilt by the library that built it.
+                self.cubql.add(number(result))
+            elif name == "wp_bvh_destroy_device":
+                self.cubql.discard(number(args[0]))
         else:
             streams.do(CURRENT_STREAM, lambda: host(*args))
             result = None

@@ -27,6 +27,11 @@ _BLOCKS = re.compile(
 )
 """Calls in generated code that need all threads of a block at once."""
 _DEVICE_CODE = re.compile(r"\b(?:__CUDA_ARCH__|__CUDACC__|threadIdx|blockIdx|__syncthreads)\b")
+_CUDA_ALONE = re.compile(
+    r"\b(?:(?:thread|block)Idx|(?:block|grid)Dim|warpSize|__(?:sync|shfl|ballot|any|all|activemask|reduce|match|thread"
+    r"fence|nanosleep|ld[gc]|clz|ffs|popc|brev)\w*|__shared__|clock(?:64)?|globaltimer|atomic[A-Z]\w*|asm|cooperative_groups)\b"
+)
+"""What a native snippet may call on CUDA alone."""
 _MATHDX = {
     "enable_mathdx_gemm": re.compile(r"\btile_matmul\b"),
     "enable_mathdx_fft": re.compile(r"\btile_i?fft\b"),
@@ -130,6 +135,14 @@ class Ordered:
         pairs = sorted(hasher.unique_kernels.items(), key=lambda pair: str(pair[1].key))
         self.unique_kernels = dict(pairs)
 
+    def without(self, kernels):
+        # type: (Any) -> Any
+        """The same but for some kernels."""
+        found = Ordered(self)
+        for kernel_hash in kernels:
+            del found.unique_kernels[kernel_hash]
+        return found
+
     def get_unique_kernels(self):
         # type: () -> Any
         """As of the hasher."""
@@ -161,6 +174,7 @@ class Twin:
         self.block_dim = 1
         self.layouts = {}  # type: dict[str, Layout]
         self.object = ""
+        self.rest = ""
         self.symbols = {}  # type: dict[str, str]
         self.arguments = {}  # type: dict[str, Any]
         self.prepared = 0.0
@@ -237,6 +251,7 @@ class Twins:
             about = self._remembered(key) or self._generate(module, hasher, options, block_dim, key, twin)
             twin.block_dim = about["block_dim"]
             twin.object = os.path.join(self.folder, about["object"])
+            twin.rest = about["rest"] and os.path.join(self.folder, about["rest"])
             twin.symbols = about["symbols"]
             kinds = list(about["kinds"])
             if getattr(options.get("deterministic"), "name", "NOT_GUARANTEED") != "NOT_GUARANTEED":
@@ -314,21 +329,27 @@ class Twins:
         with lock:
             source = self._source(module, hasher, options, 1)
             cooperative = _BLOCKS.search(source) is not None and block_dim > 1
-            if cooperative and self.blocks:
+            effective = block_dim if cooperative and self.blocks else 1
+            if effective > 1:
                 source = self._source(module, hasher, options, block_dim)
             elif cooperative:
                 kinds.append("no-blocks")
+            left = _native(hasher)
+            rest = ""
+            if 0 < len(left) < len(hasher.unique_kernels):
+                rest = self._source(module, hasher.without(left), options, effective)
         if _DEVICE_CODE.search(source):
             kinds.append("device-code")
         if any(options.get(name) is not False and calls.search(source) for name, calls in _MATHDX.items()):
             kinds.append("mathdx")
-        source, symbols = _renamed(source, twin.layouts)
-        effective = block_dim if cooperative and self.blocks else 1
+        about = {"block_dim": effective, "kinds": kinds, "rest": ""}  # type: dict[str, Any]
         arguments = self._arguments(options, effective)
-        text = _digest([source, repr(sorted(arguments.items()))])
-        about = {"block_dim": effective, "kinds": kinds, "object": text, "symbols": symbols}
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
-        _write(os.path.join(self.folder, text + ".cpp"), source)
+        for part, content in (("object", source), ("rest", rest)):
+            if content:
+                content, about["symbols"] = _renamed(content, twin.layouts)
+                text = about[part] = _digest([content, repr(sorted(arguments.items()))])
+                _write(os.path.join(self.folder, text + ".cpp"), content)
         _write(os.path.join(self.folder, key + ".json"), json.dumps(about))
         return about
 
@@ -376,9 +397,17 @@ class Twins:
         outcome = "cached"
         if not twin.error:
             try:
+                if twin.rest and os.path.exists(twin.rest + ".o"):
+                    self._fall_back(twin)
                 if not os.path.exists(twin.object + ".o"):
                     outcome = "compiled"
-                    self._compile(twin)
+                    try:
+                        self._compile(twin)
+                    except Exception:
+                        if not twin.rest:
+                            raise
+                        self._fall_back(twin)
+                        self._compile(twin)
                 twin.linked = self.linked.get(twin.object) or self._link(twin.object)
             except Exception as error:
                 twin.error = "%s: %s" % (type(error).__name__, error)
@@ -392,6 +421,13 @@ class Twins:
             error=twin.error[:500],
             ms=round((time.perf_counter() - start + twin.prepared) * 1e3, 3),
         )
+
+    @staticmethod
+    def _fall_back(twin):
+        # type: (Twin) -> None
+        """Build what is left without the kernels whose native code may be CUDA's alone; those have no entry point."""
+        twin.object, twin.rest = twin.rest, ""
+        twin.kinds = tuple(kind for kind in twin.kinds if kind != "device-code")
 
     def _compile(self, twin):
         # type: (Twin) -> None
@@ -430,6 +466,39 @@ def _digest(parts):
     for part in parts:
         hasher.update(part.encode("utf-8") + b"\0")
     return hasher.hexdigest()[:24]
+
+
+def _native(hasher):
+    # type: (Any) -> list[Any]
+    """The kernels, by hash, that reach native code for CUDA; where no snippet looks like that, those that reach any."""
+    sure, all_of_them = [], []
+    for kernel_hash, kernel in hasher.unique_kernels.items():
+        text = "\n".join(_snippets(kernel.adj, set()))
+        if text:
+            all_of_them.append(kernel_hash)
+        if _CUDA_ALONE.search(text):
+            sure.append(kernel_hash)
+    return sure or all_of_them
+
+
+def _snippets(adj, seen):
+    # type: (Any, set[int]) -> Any
+    """The native code that a kernel or a function reaches."""
+    references = getattr(adj, "get_references", None)
+    for function in references()[2] if references is not None else ():
+        if id(function) in seen or function.is_builtin():
+            continue
+        seen.add(id(function))
+        every = [function]
+        for table in ("user_overloads", "user_templates"):
+            every += getattr(function, table, {}).values()
+        for one in every:
+            for name in ("native_snippet", "adj_native_snippet", "replay_snippet"):
+                yield str(getattr(one, name, None) or "")
+            inner = getattr(one, "adj", None)
+            if inner is not None and id(inner) not in seen:
+                seen.add(id(inner))
+                yield from _snippets(inner, seen)
 
 
 def _renamed(source, names):

@@ -42,6 +42,8 @@ class Native:
         self.wp_bvh_create_host.argtypes = [ctypes.c_void_p] * 6
         self.wp_bvh_create_host.restype = ctypes.c_uint64
         self.wp_bvh_create_device = Function(None)
+        self.wp_bvh_rebuild_host = Function(lambda *args: self.scanned.append(args))
+        self.wp_bvh_rebuild_device = Function(None)
         self.wp_cuda_compile_program = Function(lambda: "really")
         self.wp_cuda_ipc_get_mem_handle = Function(None)
         self.wp_memset_host = Function(lambda: "host")
@@ -166,6 +168,16 @@ def test_algorithms_are_the_hosts(driver: Driver, native: Native) -> None:
     assert create("context", "lower", "upper", 3, 2, None, 4) == 7
     assert native.scanned[1] == ("lower", "upper", 3, 0, None, 4)
     assert ("tree", "wp_bvh_create_device") in driver.deviations.counts
+
+
+def test_a_tree_is_rebuilt_by_the_library_that_built_it(driver: Driver, native: Native) -> None:
+    library = driver.library
+    create, rebuild = library.wp_bvh_create_device, library.wp_bvh_rebuild_device
+    create.argtypes, create.restype = [ctypes.c_void_p] * 7, ctypes.c_uint64
+    for constructor, then in ((2, 0), (-1, -1)):
+        assert create("context", "lower", "upper", 3, constructor, None, 4) == 7
+        rebuild(7)
+        assert native.scanned[-1] == (7, then)
 
 
 def test_deviations_are_logged_at_once_and_counted_at_the_end() -> None:
