@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,11 +14,11 @@ from warpfix.codemods.base import Edit
 from warpfix.errors import WarpfixError
 from warpfix.files import CannotWrite, SourceFile, read_source
 from warpfix.findings import Applicability, Finding, Fix, KernelRename
-from warpfix.measure.profile import Profile, Run
+from warpfix.measure.profile import ProcessRun, Profile, Run
 from warpfix.plan import Plan, Planned
 from warpfix.verify import engine
 from warpfix.verify.engine import Applied, Proposal, apply_verified, try_patch
-from warpfix.verify.lab import Lab, VerifyOptions
+from warpfix.verify.lab import Lab, VerifyOptions, one_thing_after_another
 from warpfix.verify.patch import apply_patch
 from warpfix.verify.text import applied_lines, tried_lines
 from warpfix.verify.verdict import Status
@@ -192,6 +192,57 @@ def test_samples_are_interleaved_and_the_written_tree_is_run_once(world: World) 
     assert applied.written == (path,)
     assert "real tree held" in report(applied)
     assert "kernel keys, old -> new: unique_one -> shared_one" in report(applied)
+
+
+@pytest.mark.parametrize(
+    ("changes", "log"),
+    [
+        pytest.param({}, ["A", "Aw", "B", "Bw", "A"], id="clear"),
+        pytest.param({"threads": {0: (0,), 1: (0,)}}, ["A", "Aw", "B", "Bw", "B", "Bw", "A", "Aw", "A"], id="threads"),
+    ],
+)
+def test_one_run_of_each_where_more_would_say_the_same(
+    world: World, changes: dict[str, object], log: list[str]
+) -> None:
+    world.write("a.py", "unique_one unique_two")
+    world.options = replace(world.options, stop_when_clear=True)
+    plain = world.program
+
+    def program(overlay: Mapping[str, bytes] | None, state: str) -> Run:
+        made = plain(overlay, state)
+        (one,) = made.processes
+        return replace(made, processes=(replace(one, launches=replace(one.launches, **changes)),))  # type: ignore[arg-type]
+
+    world.monkeypatch.setattr(world, "program", program)
+    applied = world.apply(
+        world.fix("a.py", "unique_one", "shared_one"), world.fix("a.py", "unique_two", "shared_two", 2)
+    )
+    assert applied.status == "written", report(applied)
+    assert world.log == log
+    assert ("further runs would build the same" in report(applied)) == (not changes)
+
+
+@pytest.mark.parametrize(
+    ("processes", "stopped_by", "expected"),
+    [
+        pytest.param([process([K()])], None, True, id="one"),
+        pytest.param([process([K()]), process([])], None, True, id="beside-one-that-does-nothing"),
+        pytest.param([process([K()]), process([K()])], None, False, id="two-processes"),
+        pytest.param([process([K(), K(thread=1)])], None, False, id="launched-by-two-threads"),
+        pytest.param([process([K()])], "stop-after-launches", True, id="stopped-at-a-launch"),
+        pytest.param([process([K()])], "stop-when-idle", False, id="stopped-by-the-clock"),
+    ],
+)
+def test_where_nothing_goes_on_beside_the_launches(
+    processes: list[ProcessRun], stopped_by: str | None, expected: bool
+) -> None:
+    assert one_thing_after_another(run(*processes, stopped_by=stopped_by)) is expected
+
+
+def test_builds_in_several_threads_are_not_clear() -> None:
+    made = process([K(), K("other", module="other")])
+    one, two = made.loads
+    assert not one_thing_after_another(run(replace(made, loads=(one, replace(two, thread=1)))))
 
 
 def test_kernels_that_no_command_launched_are_named(world: World) -> None:

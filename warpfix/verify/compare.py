@@ -607,9 +607,8 @@ class _Comparison:
 
     def notes(self) -> list[str]:
         notes = []
-        cold = [run for run in self.before if run.state == "cold"]
-        if len(cold) < 2 and self.before:
-            notes.append("one cold run of the baseline: it could not be compared with itself")
+        if len(self.before) == 1:
+            notes.append("one run of the baseline: it could not be compared with itself")
         if any(process.data is not None for run in [*self.before, *self.after] for process in run.processes):
             notes.append("times are left out: with --check-data they are those of reading every array")
         old, new = totals(self.before), totals(self.after)

@@ -579,12 +579,12 @@ def _announce(lab: Lab, writes: bool) -> None:
     each = "" if count == 1 else f" for each of {count} {things}"
     samples = lab.options.samples
     runs = (4 * samples + writes) * count
+    fewer = f"; {(4 + writes) * count} where the first are clear" if lab.options.stop_when_clear else ""
     text = (
         f"up to {runs} runs are planned{each}: {samples} cold and {samples} warm of the program as it stands, as many "
     )
-    text += (
-        f"of the edited one{', one after writing' if writes else ''} (at most {lab.options.max_time / 60:g} minutes)"
-    )
+    text += f"of the edited one{', one after writing' if writes else ''}{fewer}"
+    text += f" (at most {lab.options.max_time / 60:g} minutes)"
     print(f"warpfix: {text}", file=sys.stderr)
 
 

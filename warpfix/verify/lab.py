@@ -43,7 +43,9 @@ class VerifyOptions:
     targets: tuple[str, ...] = ()
     """Each command must hold on each of these; none stands for that of ``settings``."""
     samples: int = 2
-    """Cold runs of each version; two are the least with which a version can be compared with itself."""
+    """Cold runs of each version; two are the least that shows whether its counts are always the same."""
+    stop_when_clear: bool = False
+    """Whether one cold and one warm run of each version are enough where more of them could not say anything else."""
     max_time: float = 1800.0
     accept_stdout: bool = False
     settings: RunSettings = field(default_factory=RunSettings)
@@ -221,7 +223,8 @@ class Lab:
         """Sample the candidate and the baseline, interleaved (ABBA), and judge.
 
         The baseline runs at least twice, so that it is compared with itself before anything is held against the
-        candidate. A candidate that one job breaks after that is not sampled further, on this job or another.
+        candidate. A candidate that one job breaks after that is not sampled further, on this job or another; nor, with
+        ``stop_when_clear``, is one of which the first runs say all that counts can say.
         """
         runs: dict[Job, list[Run]] = {job: [] for job in self.options.jobs}
         cut_short = False
@@ -243,9 +246,24 @@ class Lab:
                             judgement = self._judgement(candidate, {one: some for one, some in runs.items() if some})
                             if judgement.status is Status.INVALID:
                                 return judgement
+                if self.options.stop_when_clear and (judgement := self._clear(candidate, runs)) is not None:
+                    return judgement
         except OutOfTime:
             cut_short = True
         return self._explained(candidate, self._judgement(candidate, runs, cut_short), runs)
+
+    def _clear(self, candidate: Candidate, runs: Mapping[Job, Sequence[Run]]) -> Judgement | None:
+        """The judgement, where further runs could change nothing but the medians of times."""
+        judgement = self._judgement(candidate, runs)
+        if judgement.status not in (Status.GOOD, Status.NO_GAIN):
+            return None
+        for job, some in runs.items():
+            checks = judgement.verdicts[job.text].checks
+            plain = all(one.outcome in (Outcome.HELD, Outcome.MISSING) and not one.form for one in checks)
+            if not plain or not all(map(one_thing_after_another, [*self.baseline[job], *some])):
+                return None
+        once = all(_cold(some) == 1 for some in runs.values())
+        return _with_note(judgement) if once else judgement
 
     def _expected(self, candidate: Candidate, runs: Sequence[Run]) -> Expected:
         # A file that only one of several commands executes is verified by that one.
@@ -290,7 +308,8 @@ class Lab:
     def rejudge(self, candidate: Candidate, judgement: Judgement) -> Judgement:
         """Judge a candidate by runs that were made for another one, which did the same."""
         runs = {job: judgement.runs[job.text] for job in self.options.jobs}
-        return self._judgement(candidate, runs, judgement.cut_short)
+        made = self._judgement(candidate, runs, judgement.cut_short)
+        return _with_note(made) if any(_ONCE in one.notes for one in judgement.verdicts.values()) else made
 
     def _candidate_runs(self, job: Job, candidate: Candidate, into: list[Run], warm: bool) -> str | None:
         """Run the candidate; the words for what went wrong where it can't even be run as the baseline was."""
@@ -341,6 +360,30 @@ class Lab:
                     failure = tuple(last_lines(run.stderr_path) or last_lines(run.stdout_path))
         kept = {job.text: tuple(some) for job, some in runs.items()}
         return Judgement(merge(verdicts), verdicts, kept, failure, cut_short)
+
+
+def one_thing_after_another(run: Run) -> bool:
+    """Whether one thread of one process did all that has to do with Warp, up to the end or to a number of launches.
+
+    Warp builds where a launch needs it: where two runs launch the same in the same order, and nothing goes on beside
+    it, they build the same.
+    """
+    working = [process for process in run.processes if process.launches.total or process.loads]
+    threads = {load.thread for process in working for load in process.loads}
+    threaded = any(process.launches.threads for process in working)
+    return len(working) <= 1 and len(threads) <= 1 and not threaded and run.stopped_by in (None, "stop-after-launches")
+
+
+_ONCE = (
+    "one cold and one warm run of each version: one thread launches the same in the same order each time, so that "
+    "further runs would build the same; times are of one run (--samples N makes more)"
+)
+
+
+def _with_note(judgement: Judgement) -> Judgement:
+    """Says that one run of each version was enough."""
+    verdicts = {text: replace(one, notes=(*one.notes, _ONCE)) for text, one in judgement.verdicts.items()}
+    return replace(judgement, verdicts=verdicts)
 
 
 def digest(data: bytes) -> str:
