@@ -159,7 +159,7 @@ def measure(original: Path, tools: Mapping[str, Tool], rounds: int, scratch: Pat
             (tree.parent / "pyproject.toml").touch()
             cache = scratch / f"cache-{name}-{number}"
             environment = {key: value for key, value in os.environ.items() if not key.startswith("WARPFIX_")}
-            environment.update(XDG_CACHE_HOME=str(cache), PYTHONHASHSEED="0")
+            environment.update(WARPFIX_CACHE_DIR=str(cache / "warpfix"), PYTHONHASHSEED="0")
             command = tool.command(tree, cache)
             if tool.warm:
                 run(command, environment, tool.statuses)
