@@ -45,8 +45,8 @@ def test_every_sample_is_counted() -> None:
 
 @pytest.mark.warp
 @pytest.mark.parametrize("name", BUILDS)
-def test_builds(name: str, observe, copy_sample) -> None:
-    seen = observe(copy_sample(name), demo.SAMPLES[name].command)
+def test_builds(name: str, observe_original) -> None:
+    seen = observe_original(name)
     plain: Counter[str] = Counter()
     for module, count in seen.builds.items():
         plain[re.sub(r"_[0-9a-f]{8}$", "", module)] += count

@@ -25,11 +25,14 @@ def texts(folder: Path) -> dict[str, bytes]:
 class Loop:
     """A copy of a sample, and what happens to it."""
 
-    def __init__(self, name: str, folder: Path, observe, run_cli) -> None:
-        self.folder = folder
+    def __init__(self, name: str, folder: Path, observe, observe_original, run_cli) -> None:
+        self.name, self.folder = name, folder
         self.command = demo.SAMPLES[name].command
-        self._observe, self._run_cli = observe, run_cli
+        self._observe, self._observe_original, self._run_cli = observe, observe_original, run_cli
         self.original = texts(folder)
+
+    def before(self):
+        return self._observe_original(self.name)
 
     def observe(self):
         return self._observe(self.folder, self.command)
@@ -45,8 +48,8 @@ class Loop:
 
 
 @pytest.fixture
-def loop(observe, run_cli, copy_sample) -> Callable[[str], Loop]:
-    return lambda name: Loop(name, copy_sample(name), observe, run_cli)
+def loop(observe, observe_original, run_cli, copy_sample) -> Callable[[str], Loop]:
+    return lambda name: Loop(name, copy_sample(name), observe, observe_original, run_cli)
 
 
 def same_behaviour(before, after) -> None:
@@ -59,7 +62,7 @@ def same_behaviour(before, after) -> None:
 
 def test_particle_stages(loop) -> None:
     sample = loop("particle_stages")
-    before = sample.observe()
+    before = sample.before()
     _, changed = sample.verify()
     assert changed == ["particle_stages/stages.py"]
 
@@ -80,7 +83,7 @@ def test_particle_stages(loop) -> None:
 
 def test_kernels_between_launches(loop) -> None:
     sample = loop("kernels_between_launches")
-    before = sample.observe()
+    before = sample.before()
     assert before.builds == {"heat.solver": 3, "__main__": 2}
     _, changed = sample.verify()
     assert changed == ["heat/solver.py", "run.py"]
@@ -108,7 +111,7 @@ def test_kernels_between_launches_static(loop, run_cli) -> None:
 
 def test_late_module_options(loop) -> None:
     sample = loop("late_module_options")
-    before = sample.observe()
+    before = sample.before()
     assert before.builds == {"__main__": 2}
     _, changed = sample.verify()
     assert changed == ["pendulums.py"]
@@ -130,7 +133,7 @@ def test_late_config_is_reported_and_left(loop) -> None:
 
 def test_late_config_moves_when_asked(loop) -> None:
     sample = loop("late_config")
-    before = sample.observe()
+    before = sample.before()
     _, changed = sample.verify("--select", "late-config")
     assert changed == ["run.py"]
 
@@ -148,7 +151,7 @@ def test_late_config_moves_when_asked(loop) -> None:
 
 def test_lost_cache(loop) -> None:
     sample = loop("lost_cache")
-    before = sample.observe()
+    before = sample.before()
     assert (before.builds, before.warm_builds) == ({"__main__": 1}, 1)
     _, changed = sample.verify()
     assert changed == ["orbits.py"]
@@ -174,7 +177,7 @@ def test_lost_cache_static(loop, run_cli) -> None:
 
 def test_factory_per_step(loop) -> None:
     sample = loop("factory_per_step")
-    before = sample.observe()
+    before = sample.before()
     _, changed = sample.verify("--select", "backward-unused")
     assert changed == ["smooth.py"]
     after = sample.observe()
@@ -185,7 +188,7 @@ def test_factory_per_step(loop) -> None:
 def test_factory_per_step_memoised(loop) -> None:
     """No build is saved, and nothing of what is generated: 200 kernels made become two."""
     sample = loop("factory_per_step")
-    before = sample.observe()
+    before = sample.before()
     result, changed = sample.verify()
     assert changed == ["smooth.py"]
     made = re.search(r"kernels made (\d+) -> (\d+)", result.stdout)
@@ -202,7 +205,7 @@ def test_factory_per_step_memoised(loop) -> None:
 
 def test_variants_in_a_shared_module(loop) -> None:
     sample = loop("variants_in_a_shared_module")
-    before = sample.observe()
+    before = sample.before()
     result, changed = sample.verify("--ignore", "backward-unused")
     assert changed == ["pond.py"]
     assert "forward and backward kernels built 15 -> 6" in " ".join(result.stdout.split())
@@ -219,7 +222,7 @@ def test_variants_in_a_shared_module(loop) -> None:
 
 def test_one_kernel_modules(loop) -> None:
     sample = loop("one_kernel_modules")
-    before = sample.observe()
+    before = sample.before()
     _, changed = sample.verify("--ignore", "backward-unused")
     assert changed == ["orchard.py"]
     old = sample.original["orchard.py"].decode()
@@ -235,12 +238,12 @@ def test_clean(loop) -> None:
     sample = loop("clean")
     result, changed = sample.verify()
     assert (result.returncode, changed) == (0, [])
-    assert sum(sample.observe().builds.values()) == 3
+    assert sum(sample.before().builds.values()) == 3
 
 
 def test_types_one_by_one(loop) -> None:
     sample = loop("types_one_by_one")
-    before = sample.observe()
+    before = sample.before()
     assert before.builds == {"__main__": 4}
     _, changed = sample.verify()
     assert changed == ["loom.py"]
@@ -256,7 +259,7 @@ def test_types_one_by_one(loop) -> None:
 
 def test_two_block_dims(loop) -> None:
     sample = loop("two_block_dims")
-    before = sample.observe()
+    before = sample.before()
     assert before.builds == {"__main__": 2}
     result, changed = sample.verify()
     assert changed == ["tides.py"]
@@ -272,7 +275,7 @@ def test_two_block_dims(loop) -> None:
 
 def test_preload_of_everything(loop, run_cli) -> None:
     sample = loop("preload_of_everything")
-    before = sample.observe()
+    before = sample.before()
     assert before.builds["__main__"] == 1 and sum(before.builds.values()) > 2
     _, changed = sample.verify()
     assert changed == ["kiln.py"]
