@@ -375,8 +375,8 @@ def one_thing_after_another(run: Run) -> bool:
 
 
 _ONCE = (
-    "one cold and one warm run of each version: one thread launches the same in the same order each time, so that "
-    "further runs would build the same; times are of one run (--samples N makes more)"
+    "one cold and one warm run of the edited program: one thread launches the same in the same order each time, so "
+    "that further runs would build the same; times are of one run (--samples N makes more)"
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warpfix.findings import Applicability
 from warpfix.verify.lab import Judgement
 from warpfix.verify.verdict import Check, Outcome, Status, Totals, Verdict, table
 
@@ -100,7 +101,7 @@ def applied_lines(applied: Applied) -> list[str]:
     elif applied.status == "undone":
         lines += ["", *wrap(f"{applied.confirmed}; the write was undone")]
     elif applied.status == "refused" and applied.kept:
-        lines += ["", "proposed, and not written:", *_fixes(applied)]
+        lines += ["", "proposed, and not written:", *_fixes(applied), *_way_on(applied)]
     if applied.left or applied.dropped:
         lines += ["", "left:"]
         for one in applied.left:
@@ -131,7 +132,20 @@ def headline(applied: Applied) -> str:
         if judgement is not None and judgement.status is Status.INVALID:
             return f"nothing is changed: {judgement.status.value}: {judgement.reason()}"
         return "nothing is changed: no proposed fix is proved and pays"
+    if applied.judgement.status is Status.NO_GAIN and not any(v.losses for v in applied.judgement.verdicts.values()):
+        saves = "what is proposed does the same and" if len(applied.kept) > 1 else "the proposed fix does the same and"
+        return f"nothing is changed: no-gain: {saves} saves this command no build and no code"
     return f"nothing is changed: {applied.judgement.status.value}: {applied.judgement.reason()}"
+
+
+def _way_on(applied: Applied) -> list[str]:
+    """What somebody can do who wants the fixes all the same."""
+    assert applied.judgement is not None
+    safe = sum(planned.fix.applicability is Applicability.SAFE for planned in applied.kept)
+    if applied.judgement.status is not Status.NO_GAIN or not safe:
+        return []
+    which = {len(applied.kept): "they are"}.get(safe, f"{safe} of them are") if len(applied.kept) > 1 else "it is"
+    return wrap(f"{which} proved safe from the source all the same: `warpfix apply` without --verify writes that")
 
 
 def _as_it_stands(totals: Totals) -> list[str]:
