@@ -65,9 +65,9 @@ class Loads:
         """A clock reading as milliseconds since the log's start."""
         return round(float(moment - self.probe.log.base) * 1e3, 3)
 
-    def finished(self, module, device, block_dim, start, end, module_exec, error):
-        # type: (Any, Any, Any, float, float, Any, Any) -> Any
-        """Log one load; returns what a launch signature needs of it."""
+    def finished(self, module, device, block_dim, start, end, module_exec, error, arch=None):
+        # type: (Any, Any, Any, float, float, Any, Any, Any) -> Any
+        """Log one load; returns what a launch signature needs of it. ``arch`` is that of a build for no device here."""
         done = take(start)
         native = [entry for entry in done if entry[0] == "native"]
         link = [entry for entry in done if entry[0] == "link"]
@@ -92,8 +92,8 @@ class Loads:
             "id": next(self.numbers),
             "module": module.name,
             "hash": identity,
-            "device": str(device),
-            "target": target_of(device),
+            "device": str(device) if device is not None else "",
+            "target": target_of(device) if arch is None else "sm_%s" % str(arch).replace("sm_", ""),
             "block_dim": int(active or 0),
         }
         defined = {}  # type: dict[str, Any]
@@ -536,7 +536,8 @@ def _hook_compile(context, probe):
         if not inside:
             try:
                 device = args[0] if args else kwargs.get("device")
-                probe.loads.finished(self, device, None, start, _clock(), None, error)
+                arch = args[3] if len(args) > 3 else kwargs.get("output_arch")
+                probe.loads.finished(self, device, None, start, _clock(), None, error, arch)
             except Exception as fault:
                 probe.log.fault("compile", fault)
         return result

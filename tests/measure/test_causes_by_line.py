@@ -210,6 +210,51 @@ PROGRAM = {
             wp.config.cache_kernels = False  # disabled
             launch()
         """,
+    "threads.py": """
+        import sys
+        import threading
+        import warp as wp
+
+        @wp.kernel(enable_backward=False)
+        def both(v: wp.array(dtype=float)):
+            v[wp.tid()] += 0.0
+
+        def main(values):
+            def launch():
+                wp.launch(both, dim=8, inputs=[values], device="cpu")  # paid
+
+            context = sys.modules.get("warp._src.context") or sys.modules["warp.context"]
+            llvm = context.runtime.llvm
+            name = "wp_compile_cpp" if hasattr(llvm, "wp_compile_cpp") else "compile_cpp"
+            original, together = getattr(llvm, name), threading.Barrier(2)
+
+            def compiling(*args):
+                together.wait(60)
+                return original(*args)
+
+            setattr(llvm, name, compiling)
+            threads = [threading.Thread(target=launch) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            setattr(llvm, name, original)
+            both.module.unload()
+            wp.launch(both, dim=8, inputs=[values], device="cpu")  # unloaded
+        """,
+    "ahead.py": """
+        import warp as wp
+
+        @wp.kernel(enable_backward=False)
+        def early(v: wp.array(dtype=float)):
+            v[wp.tid()] += 0.0
+
+        def main(values):
+            try:
+                wp.compile_aot_module(early.module, arch=[80], module_dir="ahead")  # asked
+            except (AttributeError, RuntimeError):
+                print("no NVRTC, or an older Warp")
+        """,
     "partner.py": """
         def main(values):
             import app  # twice
@@ -230,7 +275,14 @@ PROGRAM = {
             values = wp.ones(8, dtype=float, device="cpu")
             wp.launch(shared, dim=1, inputs=[values], device="cpu")
             parts = (structs, statics, texts, nested, unknown, written, mapped, stepping, gone, failing, partner)
-            for part in (*parts, caches):
+            if tuple(map(int, wp.config.version.split(".")[:2])) >= (1, 12):
+                # Before, Warp itself does not bear it.
+                import threads
+
+                parts += (threads,)
+            import ahead
+
+            for part in (*parts, ahead, caches):
                 part.main(values)
         """,
 }
@@ -281,6 +333,39 @@ def test_kind_and_both_lines(lines: Gallery, module: str, number: int, kind: str
     assert (load.cause.kind, cause_file, paid_file) == (kind, file, file)
     assert cause_line == lines.line(file, caused)
     assert paid_line == lines.line(file, paid)
+
+
+def test_threads_that_load_a_module_at_once(lines: Gallery) -> None:
+    if not lines.loads("threads"):
+        pytest.skip("this Warp does not bear it")
+    first, second, _ = lines.loads("threads")
+    assert (first.cause.kind, second.cause.kind) == ("first-load", "concurrent")
+    assert first.thread != second.thread and first.compiled and second.compiled
+    paid = lines.line("threads.py", "# paid")
+    for load in (first, second):
+        assert load.cause.line is not None and load.paid_by is not None
+        assert load.cause.line.line == load.paid_by.line == paid
+
+
+def test_a_module_that_was_unloaded(lines: Gallery) -> None:
+    if not lines.loads("threads"):
+        pytest.skip("part of the program with the threads")
+    load, cause_file, cause_line, paid_file, paid_line = explained(lines, "threads", 2)
+    assert (load.cause.kind, load.outcome, cause_file, paid_file) == (
+        "cache-lost",
+        "cached",
+        "threads.py",
+        "threads.py",
+    )
+    assert cause_line == paid_line == lines.line("threads.py", "# unloaded")
+
+
+def test_a_build_ahead_of_time_is_for_the_architecture_that_was_asked_for(lines: Gallery) -> None:
+    if not lines.loads("ahead"):
+        pytest.skip("this Warp has no such call, or no compiler for CUDA")
+    load, cause_file, cause_line, _, _ = explained(lines, "ahead", 0)
+    assert (load.target, load.device, load.outcome, load.cause.kind) == ("sm_80", "", "compiled", "first-load")
+    assert (cause_file, cause_line) == ("ahead.py", lines.line("ahead.py", "# asked"))
 
 
 def test_nothing_in_the_probe_went_wrong(lines: Gallery) -> None:
