@@ -227,6 +227,15 @@ class ProjectIndex:
         """Project files that a file imports anywhere, by a look at its import lines."""
         return self._imported.get(path, ())
 
+    def importing_files(self, path: str) -> Sequence[str]:
+        """Project files that import a file anywhere."""
+        if self._importing is None:
+            self._importing = {}
+            for importer, targets in self._imported.items():
+                for target in targets:
+                    self._importing.setdefault(target, []).append(importer)
+        return self._importing.get(path, ())
+
     @cached_property
     def import_graph(self) -> Any:
         """A ``networkx.DiGraph`` of paths: an edge from each file to each project file that it imports."""
@@ -642,15 +651,10 @@ class ProjectIndex:
             return (owner,)
         known = self._importers_of.get(owner)
         if known is None:
-            if self._importing is None:
-                self._importing = {}
-                for path, targets in self._imported.items():
-                    for target in targets:
-                        self._importing.setdefault(target, []).append(path)
             seen = {owner}
             pending = [owner]
             while pending:
-                for path in self._importing.get(pending.pop(), ()):
+                for path in self.importing_files(pending.pop()):
                     if path not in seen:
                         seen.add(path)
                         pending.append(path)
@@ -802,20 +806,18 @@ def _fill(index: ProjectIndex, read_: dict[str, bytes | Problem]) -> None:
     _name_modules(index, lines)
     index._imported = {path: _resolve_lines(index, path, found) for path, found in lines.items()}
     # A file without an import of Warp may get it from the project: by a star, or a name that is exported again.
-    importing: dict[str, list[str]] = {}
-    for path, targets in index._imported.items():
-        for target in targets:
-            importing.setdefault(target, []).append(path)
     carriers = set(about_warp)
     pending = list(about_warp)
     while pending:
-        for path in importing.get(pending.pop(), ()):
+        for path in index.importing_files(pending.pop()):
             if path not in carriers:
                 carriers.add(path)
                 pending.append(path)
     about_warp.update(path for path in sources if path in carriers)
     exporting = set()
-    for path in about_warp:
+    if about_warp.isdisjoint(project.targets):
+        return  # a hook that was given files without Warp: nothing can be said of them
+    for path in sorted(about_warp):
         index._loaded.pop(path, None)
         file = index._load(path, sources[path])
         if file is not None and os.path.basename(path) == "__init__.py" and exports_something(file.tree):

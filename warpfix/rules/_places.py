@@ -176,7 +176,7 @@ def starts(index: ProjectIndex, file: FileIndex) -> bool:
     """Whether the file is where a program begins: it has a main guard or runs something, and nobody imports it."""
     if os.path.basename(file.path) in ("__init__.py", "setup.py", "conftest.py"):
         return False
-    if any(file.path in index.imported_files(other) for other in index.project.files):
+    if index.importing_files(file.path):
         return False
     guarded = any(is_main_guard(statement) for statement in file.tree.body)
     runs = any(

@@ -45,7 +45,7 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
         for construct in other.constructs
         if construct.kind == "kernel" and other.role is not Role.TEST
     ]
-    if _weight(kernels) < _WORTH_IT:
+    if not _worth_it(kernels):
         return
     place = above_kernels(index, file)
     fix, declined = None, None
@@ -103,9 +103,9 @@ _WORTH_IT = 4
 """Operations in the kernels from which on their adjoints are worth a word; below, a build is all fixed cost."""
 
 
-def _weight(kernels: Iterable[tuple[FileIndex, Construct]]) -> int:
-    """Operations in the bodies: arithmetic and calls, but for the thread's number."""
-    count = 0
+def _worth_it(kernels: Iterable[tuple[FileIndex, Construct]]) -> bool:
+    """Whether the bodies hold operations enough: arithmetic and calls, but for the thread's number."""
+    count = 0  # no further than needed: each script of a project asks for all that it reaches
     for _, construct in kernels:
         for statement in construct.node.body:
             for node in ast.walk(statement):
@@ -114,7 +114,9 @@ def _weight(kernels: Iterable[tuple[FileIndex, Construct]]) -> int:
                 elif isinstance(node, ast.Call):
                     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                     count += name not in ("tid", "range", "int", "float")
-    return count
+            if count >= _WORTH_IT:
+                return True
+    return False
 
 
 def _reached(index: ProjectIndex, file: FileIndex) -> list[FileIndex]:
