@@ -106,17 +106,17 @@ def _count(
     here = launched.get(builds[0].module, set())
     fixed = {token: size for load in builds for token, size in _tokens(load, settled - mine).items()}
     states: dict[tuple[frozenset[str], frozenset[str]], tuple[int, int]] = {}
-    variants: dict[str, int] = {}
+    variants: dict[str, tuple[Definition, int]] = {}
+    overloads: dict[Definition, set[str]] = {}
     for load in builds:
         own, all_ = _tokens(load, mine), _tokens(load, None)
         rest = {token: size for token, size in all_.items() if token not in own and token not in fixed}
         states[frozenset(own), frozenset(rest)] = (sum(own.values()), sum(rest.values()))
-        variants |= {
-            token: size
-            for kernel in load.kernels
-            if (where := _defined(kernel)) in mine and where in here
-            for token, size in [_token(kernel)]
-        }
+        for kernel in load.kernels:
+            if (where := _defined(kernel)) in mine and where in here:
+                token, size = _token(kernel)
+                variants[token] = where, size
+                overloads.setdefault(where, set()).add(kernel.overload)
     constant = sum(fixed.values())
     others = {rest: size for (_, rest), (_, size) in states.items()}
     stays = bool(here - mine)
@@ -124,7 +124,9 @@ def _count(
         len(states),
         len(variants) + (len(others) if stays else 0),
         sum(own + rest + constant for own, rest in states.values()),
-        sum(variants.values()) + (sum(size + constant for size in others.values()) if stays else 0),
+        # That of a generic kernel is built for each type in turn, with those before it: with all of them at most.
+        sum(size * len(overloads[where]) for where, size in variants.values())
+        + (sum(size + constant for size in others.values()) if stays else 0),
     )
 
 

@@ -200,9 +200,9 @@ DECLINED = [
     ),
     pytest.param(
         changed("    def scale(a: wp.array(dtype=float))", "    def scale(a: wp.array(dtype=wp.Any))"),
-        "1.13",
+        "1.9",
         "generic",
-        id="generic",
+        id="generic, before Warp 1.10",
     ),
     pytest.param(
         changed(KERNEL, "    @wp.kernel(module=module)\n    def scale", changed("make(n)", "make(n, module=None)")),
@@ -253,6 +253,11 @@ ALLOWED = [
     ),
     pytest.param(changed("\n\n\n@wp", "\n\nwp.config.enable_backward = False\n\n\n@wp"), "1.13", id="config on top"),
     pytest.param(changed("    @wp", "    if n > 2.0:\n        n = 2.0\n\n    @wp"), "1.13", id="assigned above, twice"),
+    pytest.param(
+        changed("    def scale(a: wp.array(dtype=float))", "    def scale(a: wp.array(dtype=wp.Any))"),
+        "1.13",
+        id="generic",
+    ),
     pytest.param(changed("\n\n\n@wp", "\n\nwp.config.quiet = True\n\n\n@wp"), "1.13", id="config that is no code"),
 ]
 

@@ -25,11 +25,13 @@ FILE = "/p/app.py"
 
 
 def built(name: str) -> BuiltKernel:
-    """``scale/2`` is the variant of ``scale`` that captured 2; a name that ends in ``!`` has no adjoint."""
+    """``scale/2`` is the variant of ``scale`` that captured 2, ``scale/2:f`` that for a type; ``!``: no adjoint."""
     short, _, variant = name.rstrip("!").partition("/")
+    variant, _, overload = variant.partition(":")
     where = KernelDef(short, short, FILE, 10)
     return BuiltKernel(
         where,
+        overload,
         forward_code="f",
         backward_code="" if name.endswith("!") else "b",
         ingredients={"constants": {"n": variant}} if variant else {},
@@ -81,6 +83,20 @@ COUNTS = [
     pytest.param(["scale/1", "scale/2"], "scale", Outcome(2, 2, 4, 4), False, id="alone already"),
     pytest.param(
         ["base!", "base! scale/1!", "base! scale/2!"], "base scale", Outcome(3, 3, 5, 3), True, id="without adjoints"
+    ),
+    pytest.param(
+        ["base", "base scale/1:f", "base scale/1:f scale/1:d"],
+        "base scale",
+        Outcome(3, 3, 12, 10),
+        True,
+        id="generic, for one type after the other",
+    ),
+    pytest.param(
+        ["base", "base scale/1:f scale/1:d"],
+        "base scale",
+        Outcome(2, 3, 8, 10),
+        False,
+        id="generic, with its types registered",
     ),
 ]
 

@@ -55,10 +55,10 @@ def isolation(hoister: Hoister, file: FileIndex, construct: Construct) -> Isolat
         raise Declined(f"{what} gets its Warp module from a caller or a wrapper")
     if len(construct.node.decorator_list) != 1:
         raise Declined(f"{what} has other decorators as well")
-    if construct.generic:
+    if construct.generic and hoister.warp_min < _REUSED:
         raise Declined(
-            f"{what} is generic: in a module of its own each new argument type would build it again, too; register its "
-            "overloads first"
+            f"{what} is generic: before Warp 1.10 those that capture different values get one name of module, and their "
+            "launches fail"
         )
     ground = Ground(hoister, file)
     if hoister.module_touched is not None:

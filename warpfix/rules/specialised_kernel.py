@@ -53,7 +53,7 @@ _ADVICE = (
     "`wp.set_module_options`), or pass the value as a kernel argument"
 )
 
-# Alone in its module, a generic kernel is built again with each new argument type: that has to be mended first.
+# Alone in its module, a generic kernel is still built again with each new argument type: that is better mended first.
 _GENERIC_ADVICE = (
     'register its overloads with `wp.overload` as soon as it is made; then `module="unique"` lets a new variant build '
     "alone; or pass the value as a kernel argument"
@@ -186,7 +186,7 @@ RULE = Rule(
         "first launch are left: together they are one build). Options that the file sets for its Warp module are "
         "carried over with `module_options=`, from Warp 1.13 on. Declined where the module is chosen by a caller, what "
         "is captured changes between the kernel's definition and its launch, `wp.config` is set late, or, before Warp "
-        "1.10, where nothing keeps the kernel. In a library `ask`."
+        "1.10, where nothing keeps the kernel or it is generic. In a library `ask`."
     ),
     since="0.1.0",
     check=check,
