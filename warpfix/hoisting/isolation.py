@@ -57,8 +57,8 @@ def isolation(hoister: Hoister, file: FileIndex, construct: Construct) -> Isolat
         raise Declined(f"{what} has other decorators as well")
     if construct.generic and hoister.warp_min < _REUSED:
         raise Declined(
-            f"{what} is generic: before Warp 1.10 those that capture different values get one name of module, and their "
-            "launches fail"
+            f"{what} is generic: before Warp 1.10 those that capture different values get one name of module, and "
+            "their launches fail"
         )
     ground = Ground(hoister, file)
     if hoister.module_touched is not None:
