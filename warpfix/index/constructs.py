@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from warpfix.codemods.trees import children, tree_nodes
 from warpfix.index import names
 from warpfix.index.model import Construct, FileIndex, Launch, ModuleChoice, OptionSet
+from warpfix.index.nodes import walk_with_scopes
 from warpfix.index.scopes import Function, assigned_value, parameters, qualname
 from warpfix.index.walk import CallNode, Definition, Enclosing, Walk, Write
 
@@ -290,8 +291,6 @@ def _made_by(
     index: ProjectIndex, owner: FileIndex, node: ast.FunctionDef | ast.AsyncFunctionDef, enclosing: Enclosing
 ) -> list[tuple[str, ast.Call, Enclosing]]:
     """Calls of ``wp.kernel`` or ``wp.func`` in a function; none for a factory, which defines its own kernel."""
-    from warpfix.index.build import walk_with_scopes
-
     made: list[tuple[str, ast.Call, Enclosing]] = []
     inside = (*enclosing, node)
     for statement in node.body:
