@@ -66,6 +66,80 @@ DECLINED = [
         main="import mod\nfor name, value in mod.read():\n    setattr(mod.Settings, name, value)\n",
     ),
     case(
+        "GAIN = 1.0" + run("GAIN"),
+        "assigns from outside",
+        "a global that is set by a name from elsewhere",
+        main="import mod\nfor name, value in mod.read():\n    setattr(mod, name, value)\n",
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "assigns from outside",
+        "a global of a module that is handed on to who sets attributes",
+        main="import mod\n\n\ndef put(target, name, value):\n    setattr(target, name, value)\n\n\nput(mod, *mod.read())\n",
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "assigns from outside",
+        "a global of a module that is looked up by its name",
+        main="import sys\n\n\ndef put(module, name, value):\n    setattr(sys.modules[module], name, value)\n",
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "assigns from outside",
+        "a global of a module that somebody gets by its name and passes on",
+        main="import importlib\n\n\ndef put(module, name, value):\n    found = importlib.import_module(module)\n"
+        "    change(found, name, value)\n\n\ndef change(target, name, value):\n    setattr(target, name, value)\n",
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "assigns from outside",
+        "a global that is set through the dictionary of the module",
+        main="import mod\nfor name, value in mod.read():\n    mod.__dict__[name] = value\n",
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "assigns from outside",
+        "a global that is set through vars of the module",
+        main="import mod\nvars(mod).update(mod.read())\n",
+    ),
+    case(
+        "GAIN = 1.0\n\n\ndef tune(values):\n    for name in values:\n        globals()[name] = values[name]\n"
+        + run("GAIN"),
+        "assigns from outside",
+        "a global that the file sets by a name from elsewhere",
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "assigns from outside",
+        "a global that is set by a name of which a part is in the source",
+        main='import mod\nfor end in mod.read():\n    setattr(mod, f"GA{end}", 2.0)\n',
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "assigns from outside",
+        "a global of a module that hands on what sets attributes",
+        main="import functools\nimport mod\nput = functools.partial(setattr, mod)\n",
+    ),
+    case(
+        "import consts" + run("consts.GAIN"),
+        "`.GAIN` is assigned somewhere",
+        "a global of another module that is set by a name from elsewhere",
+        consts="GAIN = 1.0\n",
+        main="import consts\nimport mod\nfor name, value in mod.read():\n    setattr(consts, name, value)\n",
+    ),
+    case(
+        "class Settings:\n    n = 1.0\n\n    @classmethod\n    def tune(cls, name, value):\n        setattr(cls, name, value)\n"
+        + run("Settings.n"),
+        "`.n` is assigned somewhere",
+        "an attribute of a class that a method of the class sets",
+    ),
+    case(
+        "class Settings:\n    n = 1.0\n\n    def tune(self, name, value):\n        setattr(type(self), name, value)\n"
+        + run("Settings.n"),
+        "`.n` is assigned somewhere",
+        "an attribute of a class that an object of it sets for all",
+    ),
+    case(
         run("wp.static(2.0 if wp.config.verify_fp else 1.0)"),
         "can set at any time",
         "a setting of Warp",
@@ -153,6 +227,36 @@ HOISTED = [
         "            setattr(self, name, values[name])\n" + run("Settings.n"),
         "scale",
         "an attribute of a class whose objects set their own",
+    ),
+    case(
+        "import consts" + run("consts.GAIN"),
+        "scale",
+        "a global of a module, where objects of which nothing is known get attributes by names from elsewhere",
+        consts="GAIN = 1.0\n",
+        main="import mod\n\n\ndef fill(model, names):\n    for name in names:\n        setattr(model, name, None)\n"
+        "    model.GAIN = 2.0\n",
+    ),
+    case(
+        "import consts" + run("consts.GAIN"),
+        "scale",
+        "a global of a module that is only looked at, beside modules that are passed on",
+        consts="GAIN = 1.0\n",
+        main="import consts\nimport json\nimport mod\n\n\ndef fill(target, name):\n    setattr(target, name, None)\n\n\n"
+        "fill(json, 'x')\nassert hasattr(consts, 'GAIN')\nprint(getattr(consts, 'GAIN'))\n",
+    ),
+    case(
+        "class Thing:\n    pass\n\n\ndef make(values):\n    thing = Thing()\n    for name in values:\n"
+        "        setattr(thing, name, values[name])\n    return thing\n\n\nclass Settings:\n    n = 1.0\n"
+        + run("Settings.n"),
+        "scale",
+        "an attribute of a class, where objects of another get theirs by names from elsewhere",
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "scale",
+        "a global whose module gets others by names of which a part is in the source",
+        main='import mod\nfor end in mod.read():\n    setattr(mod, f"{end}_made", 2.0)\n'
+        'for name in ("a", "b"):\n    setattr(mod, name, 1.0)\n',
     ),
     case("import math\nHALF = math.pi / 2" + run("HALF"), "scale", "a number of module scope"),
     case("import math" + run("half", "half = math.pi / 2"), "scale", "a local number made of pi"),

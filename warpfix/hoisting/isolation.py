@@ -164,7 +164,7 @@ def _check_contents(ground: Ground, item: Item, occurrence: Occurrence) -> None:
     if isinstance(parent, ast.Subscript) and parent.value is node and ground.hoister.changes_contents(occurrence.name):
         raise Declined(f"it reads `{ast.unparse(parent)}`, and what `{occurrence.name}` holds is changed somewhere")
     read = parent.attr if isinstance(parent, ast.Attribute) and parent.value is node else ""
-    if read in ground.hoister.written_attributes and not _set_by_init_only(ground, item, read):
+    if ground.hoister.attribute_written(read) and not _set_by_init_only(ground, item, read):
         raise Declined(f"it reads `{occurrence.name}.{read}`, and `.{read}` is assigned somewhere")
 
 

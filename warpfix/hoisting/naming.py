@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from warpfix.codemods import Declined
 from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Item, Verdict, with_needs
-from warpfix.hoisting.outer_names import written_from_outside
 from warpfix.hoisting.places import Places
 from warpfix.index.captures import is_builtin
 
@@ -109,7 +108,7 @@ class Names:
             return False
         if self.ground.scopes.references(None, name) or self.ground.scopes.references(self.ground.scopes.module, name):
             return False
-        if name in self.ground.hoister.written_attributes and written_from_outside(self.ground, name):
+        if self.ground.hoister.assignments.of_module(file, name, literal_only=True) is not None:
             return False
         for star in file.star_imports:
             if star == "warp":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 
 from warpfix.codemods.trees import tree_nodes
@@ -12,7 +11,6 @@ from warpfix.hoisting.ground import Ground
 from warpfix.hoisting.model import Item, Unproved
 from warpfix.hoisting.values import is_setting, mutable
 from warpfix.index.captures import Occurrence, definition_time, is_builtin
-from warpfix.index.model import FileIndex
 from warpfix.index.scopes import assigned_value
 
 _CONTAINER_TYPES = frozenset({"builtins.dict", "builtins.list", "builtins.set", "builtins.bytearray"})
@@ -65,7 +63,7 @@ def _global_problem(ground: Ground, occurrence: Occurrence, early: bool) -> str 
         return f"it reads `{name}`, which a function of the file rebinds (`global {name}`)"
     if name in ground.facts.named_in_globals:
         return f"it reads `{name}`, which the file reaches through `globals()`"
-    if name in ground.hoister.written_attributes and written_from_outside(ground, name):
+    if ground.hoister.assignments.of_module(file, name) is not None:
         return f"it reads `{name}`, which other code assigns from outside (`….{name} = …`)"
     holder = _guards(ground, occurrence.node)
     places = [_binding_block(ground, binding) for binding in bindings]
@@ -88,7 +86,7 @@ def rebound(ground: Ground, occurrence: Occurrence) -> str | None:
         return f"it reads `{name}`, which a function of the file rebinds (`global {name}`)"
     if name in ground.facts.named_in_globals:
         return f"it reads `{name}`, which the file reaches through `globals()`"
-    if name in ground.hoister.written_attributes and written_from_outside(ground, name):
+    if ground.hoister.assignments.of_module(ground.file, name) is not None:
         return f"it reads `{name}`, which other code assigns from outside (`….{name} = …`)"
     bindings = ground.file.bindings.get(name, [])
     if len(bindings) > 1 and _assigned_again(ground, bindings):
@@ -131,20 +129,44 @@ def _value_problem(ground: Ground, occurrence: Occurrence, bindings: Sequence[as
             return None
         if _is_imported_member(ground, resolved):
             return None
-        for attribute in chain:
-            if ground.hoister.attribute_written(attribute) and _in_project(ground, resolved):
-                return f"it reads `{'.'.join([name, *chain])}`, and `.{attribute}` is assigned somewhere"
+        assigned = _assigned(ground, occurrence.node, chain)
+        if assigned is not None:
+            return f"it reads `{'.'.join([name, *chain])}`, and `.{assigned}` is assigned somewhere"
         if chain and (problem := _foreign_global(ground, resolved, chain)) is not None:
             return problem
         return _foreign_contents(ground, resolved, ".".join([name, *chain]), early, indexed)
     if isinstance(binding, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         if isinstance(binding, ast.ClassDef) and _is_member(ground, binding, chain):
             return None
-        for attribute in chain:
-            if ground.hoister.attribute_written(attribute):
-                return f"it reads `{name}.{attribute}`, and `.{attribute}` is assigned somewhere in the project"
+        assigned = _assigned(ground, occurrence.node, chain)
+        if assigned is not None:
+            return f"it reads `{name}.{assigned}`, and `.{assigned}` is assigned somewhere in the project"
         return None
     return _contents_problem(ground, ground.facts, name, value, name, chain, early, indexed)
+
+
+def _assigned(ground: Ground, node: ast.AST, chain: Sequence[str]) -> str | None:
+    """The attribute of a chain that is read at ``node`` which the project may assign; None if there is none."""
+    for attribute in chain:
+        owner = ground.facts.resolve(node) if isinstance(node, ast.expr) else None
+        if _attribute_assigned(ground, owner, attribute):
+            return attribute
+        node = ground.source.parents[node]
+    return None
+
+
+def _attribute_assigned(ground: Ground, owner: str | None, attribute: str) -> bool:
+    """Whether an attribute of a module, a class or another object of the project may be assigned somewhere."""
+    if owner is not None:
+        module = ground.index.module_file(owner)
+        if module is not None:
+            return ground.hoister.assignments.of_module(module, attribute) is not None
+        found = ground.index.definition(owner)
+        if found is not None and isinstance(found.node, ast.ClassDef):
+            return ground.hoister.assignments.of_class(owner, attribute) is not None
+        if not _in_project(ground, owner):
+            return False
+    return ground.hoister.assignments.of_any(attribute)
 
 
 def _is_member(ground: Ground, node: ast.ClassDef, chain: Sequence[str]) -> bool:
@@ -185,9 +207,11 @@ def _contents_problem(
     if isinstance(value, (ast.Name, ast.Attribute)):
         if (facts.resolve(value) or "").startswith("warp."):
             return None
+        owner = facts.resolve(value)
         for attribute in chain:
-            if ground.hoister.attribute_written(attribute):
+            if _attribute_assigned(ground, owner, attribute):
                 return f"it reads `{shown}`, and `.{attribute}` is assigned somewhere in the project"
+            owner = None if owner is None else ground.index.follow(f"{owner}.{attribute}")
         return None
     container = isinstance(value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)) or (
         isinstance(value, ast.Call) and facts.resolve(value.func) in _CONTAINER_TYPES
@@ -237,45 +261,6 @@ def _in_project(ground: Ground, resolved: str) -> bool:
         if prefix in ground.index.by_module:
             return True
         prefix = prefix.rpartition(".")[0]
-    return False
-
-
-def written_from_outside(ground: Ground, name: str) -> bool:
-    """Whether some file may write this file's global ``name`` through the module object."""
-    # Each begins with what it looks for: together in one pattern they would be tried at every character.
-    written = re.compile(rf"\.{re.escape(name)}\s*(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)")
-    set_by_name = re.compile(rf"setattr\([^)]*['\"]{re.escape(name)}['\"]")
-    for path in ground.index.project.files:
-        if path != ground.file.path and ground.file.path not in ground.index.imported_files(path):
-            continue
-        other = ground.index.file(path)
-        if other is None or not (written.search(other.text) or set_by_name.search(other.text)):
-            continue
-        for node in tree_nodes(other.tree):
-            target = node if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else None
-            if target is not None and target.attr == name:
-                facts = ground.hoister.facts(other)
-                owner = ground.index.resolve(other, target.value, facts.enclosing(target))
-                # ``self.name = ``, ``thing.name = ``: an object, unless it may be the module.
-                if _may_be_module(other, target.value) if owner is None else _is_this_module(ground, owner):
-                    return True
-            if isinstance(node, ast.Call) and "setattr" in ast.unparse(node.func) and name in ast.unparse(node):
-                return True
-    return False
-
-
-def _is_this_module(ground: Ground, canonical: str) -> bool:
-    return ground.index.module_file(canonical) is ground.file
-
-
-def _may_be_module(other: FileIndex, expr: ast.expr) -> bool:
-    """Whether an unresolved owner of an attribute write may be a module: not ``self``, not a plain local."""
-    if isinstance(expr, ast.Subscript):
-        return "modules" in ast.unparse(expr)
-    if isinstance(expr, ast.Name):
-        return expr.id in other.bindings and any(
-            isinstance(binding, (ast.Import, ast.ImportFrom)) for binding in other.bindings[expr.id]
-        )
     return False
 
 

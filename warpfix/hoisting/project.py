@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from warpfix.codemods.trees import tree_nodes
 from warpfix.config import Config
+from warpfix.hoisting.assignments import Assignments
 from warpfix.hoisting.dims import LaunchDims
 from warpfix.hoisting.facts import FileFacts, functions_around
 from warpfix.hoisting.model import Verdict
@@ -163,38 +164,52 @@ class Hoister:
                     return f"{os.path.basename(other.path)}:{write.node.lineno}"
         return None
 
-    def _texts(self) -> Iterator[str]:
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Path and text of every file of the project that can be read."""
         for path in self.index.project.files:
             file = self.index.files.get(path)
             if file is not None:
-                yield file.text
+                yield path, file.text
                 continue
             try:
                 with open(path, encoding="utf-8", errors="replace") as stream:
                     text = stream.read()
             except OSError:
                 continue
-            yield text
+            yield path, text
+
+    def _texts(self) -> Iterator[str]:
+        return (text for _, text in self.texts())
 
     def said(self, string: str) -> int:
         """How often a string stands between quotes, anywhere in the project."""
         return sum(text.count(f"{quote}{string}{quote}") for text in self._texts() for quote in ("'", '"'))
 
     @cached_property
-    def _written(self) -> tuple[set[str], set[str]]:
-        attributes: set[str] = set()
+    def _written(self) -> tuple[dict[str, list[str]], set[str], set[str]]:
+        assigned: dict[str, list[str]] = {}
+        by_name: set[str] = set()
         asked: set[str] = set()
-        for text in self._texts():
-            attributes.update(_ATTRIBUTE_WRITE.findall(text))
+        for path, text in self.texts():
+            for name in set(_ATTRIBUTE_WRITE.findall(text)):
+                assigned.setdefault(name, []).append(path)
             if "attr(" in text:
-                attributes.update(_SETATTR.findall(text))
+                by_name.update(_SETATTR.findall(text))
                 asked.update(_ATTR_BY_NAME.findall(text))
-        return attributes, asked
+        return assigned, by_name, asked
 
-    @property
-    def written_attributes(self) -> set[str]:
-        """Every attribute name that some file of the project assigns (``x.name = ``, ``setattr(x, "name", ...)``)."""
-        return self._written[0]
+    def attribute_written(self, name: str) -> bool:
+        """Whether some file assigns an attribute of this name: ``x.name =``, ``setattr(x, "name", ...)``."""
+        return name in self._written[0] or name in self._written[1]
+
+    def paths_that_write(self, name: str) -> list[str]:
+        """The files that hold ``.name =``."""
+        return self._written[0].get(name, [])
+
+    @cached_property
+    def assignments(self) -> Assignments:
+        """Which attributes of modules and classes are assigned from elsewhere."""
+        return Assignments(self)
 
     def changes_contents(self, name: str) -> bool:
         """Whether some file changes an object of this name in place: ``name[0] =``, ``name.x =``, ``name.add(...)``."""
@@ -203,19 +218,10 @@ class Hoister:
             self._contents[name] = any(name in text and pattern.search(text) for text in self._texts())
         return self._contents[name]
 
-    def attribute_written(self, attribute: str) -> bool:
-        """Whether some file may assign an attribute of this name to a class, a module or an object that is shared."""
-        return attribute in self._written[0] or self._any_attribute
-
-    @cached_property
-    def _any_attribute(self) -> bool:
-        """Whether some file sets attributes by names that are not in the source, but for those of ``self``."""
-        return any(_SETATTR_OF_ANY.search(text) for text in self._texts() if "setattr" in text)
-
     @property
     def asked_names(self) -> set[str]:
         """Every attribute name that some file asks for as a string: ``getattr(x, "name")``, ``hasattr(x, "name")``."""
-        return self._written[1]
+        return self._written[2]
 
     @cached_property
     def kernel_lister(self) -> str | None:
@@ -404,9 +410,6 @@ _ATTR_BY_NAME = re.compile(r"(?:[gs]et|has)attr\(\s*[^()\n]{0,100}?,\s*[\"'](\w+
 _LISTED = re.compile(r"isinstance\([^()\n]*\bKernel\b")
 _LOOKED_THROUGH = re.compile(r"\b(?:getmembers|vars|dir|globals)\(|\.__dict__\b")
 _MODULE_OPTIONS = re.compile(r"\.module\.options\b\s*(?:\[[^\]\n]*\]\s*=(?!=)|\.update\(|=(?!=))")
-_SETATTR_OF_ANY = re.compile(
-    r"(?<![\w.])setattr\(\s*(?!self\s*,|(?:\w+\.)*config\s*,)[^,()\n]+(?:\([^()\n]*\))?\s*,\s*(?![\"'])"
-)
 _SETATTR = re.compile(r"setattr\(\s*[\w.\"'\[\]]+\s*,\s*[\"'](\w+)")
 
 
