@@ -130,7 +130,7 @@ GALLERY = {
         import warp as wp
 
         def make_shared():
-            @wp.kernel(module="shared")
+            @wp.kernel(module=wp.get_module("shared"))
             def pull(v: wp.array(dtype=float)):
                 v[wp.tid()] -= 0.5
 

@@ -141,7 +141,7 @@ PROGRAM = {
         import warp as wp
 
         def make_kernel():
-            @wp.kernel(module="stepped")
+            @wp.kernel(module=wp.get_module("stepped"))
             def tick(v: wp.array(dtype=float)):
                 v[wp.tid()] += 0.0
 
