@@ -18,6 +18,12 @@ that can take one, and the copy is scanned once for each kind of fault and round
 
 A fault is found when a finding of the right rule stands at the right line. Whether a fix is offered is counted apart,
 declines by their reason. Nothing of the packages is kept.
+
+With ``--fix`` the fixes of the rule are written as ``warpfix apply --select RULE --unsafe-fixes`` writes them, and the
+result is judged: a mutant is **fixed back** where the file's statements of module scope are those of the original again
+(their order may differ, a moved kernel may stand elsewhere), or, for the kinds whose line stays (settings and options),
+where the line is there and another scan finds nothing of the rule in the file. Mutants with a fix are the **safely
+fixable** ones: those that are left have a reason, which is counted.
 """
 
 from __future__ import annotations
@@ -35,6 +41,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpfix.findings import Finding
+from warpfix.plan import PlanSettings, make_plan, render
 from warpfix.scanning import scan_paths
 
 
@@ -305,11 +312,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--rounds", type=int, default=2, help="mutants of one kind in one file, at most")
     parser.add_argument("--missed", action="store_true", help="name every fault that was not found")
+    parser.add_argument("--fix", action="store_true", help="write the fixes, and count what is as it was before")
     parser.add_argument("--select", default="", help="only these kinds, separated by commas")
     options = parser.parse_args(arguments)
     made: collections.Counter[str] = collections.Counter()
     found: collections.Counter[str] = collections.Counter()
     fixed: collections.Counter[str] = collections.Counter()
+    back: collections.Counter[str] = collections.Counter()
     declines: collections.Counter[tuple[str, str]] = collections.Counter()
     kinds = [one for one in MAKERS if not options.select or one.__name__ in options.select.split(",")]
     for folder in options.folders:
@@ -327,6 +336,7 @@ def main(arguments: list[str] | None = None) -> None:
                     for path, mutant in mutants.items():
                         path.write_text(mutant.text, "utf-8")
                     findings = scan_paths([copy])[1].findings if mutants else ()
+                    restored = _fixed_back(copy, originals, mutants, findings) if options.fix and mutants else {}
                     for path, mutant in mutants.items():
                         path.write_text(originals[path], "utf-8")
                         made[mutant.kind] += 1
@@ -339,14 +349,57 @@ def main(arguments: list[str] | None = None) -> None:
                         found[mutant.kind] += 1
                         if hit.fix is not None:
                             fixed[mutant.kind] += 1
+                            back[mutant.kind] += restored.get(path, False)
+                            if options.missed and options.fix and not restored.get(path, False):
+                                where = path.relative_to(copy.parent)
+                                print(f"not back: {mutant.kind} {where}:{mutant.line} {mutant.name}")
                         else:
                             declines[mutant.kind, re.sub(r"`[^`]*`", "`...`", hit.declined or hit.advice)] += 1
     for kind in made:
-        print(f"{kind}: {found[kind]} of {made[kind]} found, a fix offered for {fixed[kind]}")
+        judged = f", {back[kind]} fixed back" if options.fix else ""
+        print(f"{kind}: {found[kind]} of {made[kind]} found, a fix offered for {fixed[kind]}{judged}")
     for (kind, reason), count in declines.most_common():
         print(f"  {kind}, {count} declined: {reason[:150]}")
     total = sum(made.values())
     print(f"all: {sum(found.values())} of {total} found ({100 * sum(found.values()) / max(total, 1):.1f} %)")
+    if options.fix:
+        fixable = sum(fixed.values())
+        print(f"fixed back: {sum(back.values())} of {fixable} ({100 * sum(back.values()) / max(fixable, 1):.1f} %)")
+
+
+def _fixed_back(
+    copy: Path, originals: dict[Path, str], mutants: dict[Path, Mutant], findings: tuple[Finding, ...]
+) -> dict[Path, bool]:
+    """Which mutants are as they were before, once the fixes of their rule are written."""
+    rules = {rule for mutant in mutants.values() for rule in mutant.rules}
+    own = [one for one in findings if one.rule in rules and Path(one.path) in mutants]
+    texts = {str(path): mutant.text for path, mutant in mutants.items()}
+    edited = {path for one in own if one.fix is not None for path in one.fix.edits}
+    texts |= {path: Path(path).read_text("utf-8") for path in edited if path not in texts}
+    plan = make_plan(own, texts, PlanSettings(verify=False, unsafe=True, named=rules))
+    for path, text in render(plan, texts).items():
+        Path(path).write_text(text, "utf-8")
+    stays = any(mutant.kind in _LINE_STAYS for mutant in mutants.values())
+    left = {one.path for one in scan_paths([copy])[1].findings if one.rule in rules} if stays else set()
+    found = {}
+    for path, mutant in mutants.items():
+        text = path.read_text("utf-8")
+        if mutant.kind in _LINE_STAYS:
+            found[path] = text != mutant.text and str(path) not in left and len(text) > len(originals[path])
+        else:
+            found[path] = _statements(text) == _statements(originals[path])
+    for name in edited:
+        if Path(name) not in mutants:
+            Path(name).write_text(texts[name], "utf-8")
+    return found
+
+
+_LINE_STAYS = frozenset({"late-config", "late-options", "option-name", "removed-config"})
+
+
+def _statements(text: str) -> collections.Counter[str]:
+    """The statements of module scope of a file, whatever their order."""
+    return collections.Counter(ast.dump(node) for node in ast.parse(text).body)
 
 
 def _read(copy: Path) -> dict[Path, str]:

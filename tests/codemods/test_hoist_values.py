@@ -252,6 +252,12 @@ HOISTED = [
         "an attribute of a class, where objects of another get theirs by names from elsewhere",
     ),
     case(
+        run("1.0"),
+        "scale",
+        "no global but an imported one, where modules are handed on to who sets attributes",
+        main="import mod\n\n\ndef put(target, name, value):\n    setattr(target, name, value)\n\n\nput(mod, *mod.read())\n",
+    ),
+    case(
         "GAIN = 1.0" + run("GAIN"),
         "scale",
         "a global whose module gets others by names of which a part is in the source",

@@ -59,6 +59,18 @@ SILENT = [
         id="set again further down: for a while",
     ),
     pytest.param(
+        body("options = wp.get_module_options()", LAUNCH, "options['enable_backward'] = False"),
+        id="a dictionary of options that is kept, to put it back",
+    ),
+    pytest.param(
+        body("wp.get_module('app').options['enable_backward'] = False", LAUNCH, LATE),
+        id="the same value, written into the options before the launch",
+    ),
+    pytest.param(
+        body(LAUNCH, "table()['enable_backward'] = False") + "\ndef table():\n    return {}\n",
+        id="a dictionary of the program's own",
+    ),
+    pytest.param(
         body('wp.set_module_options({"enable_backward": True})', LAUNCH, LATE, LAUNCH), id="switched between launches"
     ),
     pytest.param(LATE + "\n" + body(LAUNCH, LATE, LAUNCH), id="the same value again after load"),
@@ -119,6 +131,21 @@ REPORTED = [
         body(LAUNCH, "wp.get_module('app').options['enable_backward'] = False"),
         "never acted",
         id="into the dict: ignored",
+    ),
+    pytest.param(
+        body(LAUNCH, "wp.get_module_options()['enable_backward'] = False"),
+        "never acted",
+        id="an option written into the options of the file's module",
+    ),
+    pytest.param(
+        body(LAUNCH, "wp.get_module_options().update({'enable_backward': False})"),
+        "never acted",
+        id="the same with update",
+    ),
+    pytest.param(
+        body(LAUNCH, "wp.get_module('app').options['enable_backward'] = False", LATE, LAUNCH),
+        "reads module options",
+        id="the same value, written into the options after the launch, where Warp does not look",
     ),
     pytest.param(
         body(LAUNCH, "wp.get_module('app').options.update(enable_backward=False)"),

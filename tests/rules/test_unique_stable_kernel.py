@@ -38,6 +38,16 @@ SILENT = [
         "K = 1.0\n\n\ndef set_k(x):\n    global K\n    K = x\n" + PLAIN + unique(value="K"), id="reads what is rebound"
     ),
     pytest.param(
+        "import functools\n\nplain_too = functools.partial(wp.kernel, enable_backward=False)\n"
+        + (unique() + unique("two")).replace('@wp.kernel(module="unique")', "@plain_too"),
+        id="a partial call that chooses no module",
+    ),
+    pytest.param(
+        "import functools\n\n"
+        + unique().replace('@wp.kernel(module="unique")', '@functools.partial(print, module="unique")'),
+        id="a partial call of something else",
+    ),
+    pytest.param(
         PLAIN + "\n\ndef make(n):\n    @wp.kernel(module='unique')\n    def one(a: wp.array(dtype=float)):\n"
         "        a[0] = n\n\n    return one\n",
         id="a closure that varies",
@@ -50,7 +60,22 @@ def test_silent(tmp_path: Path, source: str) -> None:
     assert found(tmp_path, source) == []
 
 
+PARTIAL = 'import functools\n\nalone = functools.partial(wp.kernel, module="unique")\n'
+DIRECT = '@functools.partial(wp.kernel, module="unique")'
+
 FOUND = [
+    pytest.param(
+        PARTIAL + (unique() + unique("two")).replace('@wp.kernel(module="unique")', "@alone"),
+        ["one", "two"],
+        False,
+        id="kernels that a partial call of the decorator puts into modules of their own",
+    ),
+    pytest.param(
+        PARTIAL + (unique() + unique("two")).replace('@wp.kernel(module="unique")', DIRECT),
+        ["one", "two"],
+        False,
+        id="the partial call in the place of the decorator",
+    ),
     pytest.param(
         PLAIN + unique().replace(")\ndef", ", cluster_dim=2)\ndef") + unique("two"),
         ["one", "two"],

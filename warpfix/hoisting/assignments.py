@@ -68,14 +68,18 @@ class Assignments:
     def of_module(self, file: FileIndex, name: str, literal_only: bool = False) -> str | None:
         """``file.py:12`` where a global of a file may be assigned through the module object; None if nowhere.
 
+        Where neither the object nor the name is in the source, a name that the file binds by imports alone (``wp``) is
+        not taken for the one that is meant.
+
         Args:
             file: The file whose global it is.
             name: The global.
             literal_only: Pass over places where the name itself is not in the source.
         """
         module = self.index.prefix(file)
+        imported = all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in file.bindings.get(name, ()))
         for one in self._naming(name):
-            if literal_only and one.name is None:
+            if one.name is None and (literal_only or (imported and one.owner is None)):
                 continue
             if one.owner in (module, _SOME_MODULE) or (one.owner is None and self._handed_about(file)):
                 return _place(one)

@@ -18,7 +18,7 @@ from warpfix.hoisting.model import SNAPSHOT_OPTIONS, AsItShouldBe, Item, Landing
 from warpfix.hoisting.outer_names import rebound
 from warpfix.hoisting.reached import reached_problem
 from warpfix.hoisting.uses import check_use
-from warpfix.index.constructs import own_module, parameter_default
+from warpfix.index.constructs import by_partial, own_module, parameter_default
 from warpfix.index.model import Construct, FileIndex, ModuleChoice
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def module_scope_problem(hoister: Hoister, file: FileIndex, construct: Construct
     """Raise Declined if a unique kernel at module scope can't share a module with others."""
     ground = Ground(hoister, file)
     what = f"`{construct.name}`"
-    if not literal_module(construct):
+    partial = construct.via_wrapper is not None
+    if not partial and not literal_module(construct):
         raise Declined(f"{what} gets its Warp module from an expression: a choice that was made on purpose")
     if len(construct.node.decorator_list) != 1:
         raise Declined(f"{what} has other decorators as well")
@@ -80,6 +81,8 @@ def module_scope_problem(hoister: Hoister, file: FileIndex, construct: Construct
         between = min(created) < write.node.lineno < max(created) and not functions_around(write.enclosing)
         if between and write.via == "config" and (write.dynamic or set(write.options) & SNAPSHOT_OPTIONS):
             raise Declined(f"line {write.node.lineno} sets `wp.config` between the kernels of this file")
+    if partial:
+        raise Declined(f"{what} gets its Warp module from a partial call of `wp.kernel`, which others may use as well")
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def unique_at_module_scope(hoister: Hoister, file: FileIndex) -> list[UniqueKern
     """The kernels of a file that stand at module scope with ``module="unique"``, judged once."""
     known = hoister.unique_kernels.get(file.path)
     if known is None:
-        unique = [one for one in _at_module_scope(file) if one.module_choice is ModuleChoice.UNIQUE]
+        unique = [one for one in _at_module_scope(hoister, file) if one.module_choice is ModuleChoice.UNIQUE]
         known = hoister.unique_kernels[file.path] = [_judged(hoister, file, construct) for construct in unique]
     return known
 
@@ -106,20 +109,20 @@ def alone_in_named_modules(hoister: Hoister, file: FileIndex) -> list[UniqueKern
     """The kernels of a file each of which has a named Warp module to itself, judged once; none if there is only one."""
     known = hoister.lone_kernels.get(file.path)
     if known is None:
-        alone = [one for one in _at_module_scope(file) if _has_module_to_itself(hoister, file, one)]
+        alone = [one for one in _at_module_scope(hoister, file) if _has_module_to_itself(hoister, file, one)]
         judged = [_judged(hoister, file, construct) for construct in alone] if len(alone) > 1 else []
         known = hoister.lone_kernels[file.path] = judged
     return known
 
 
-def _at_module_scope(file: FileIndex) -> list[Construct]:
+def _at_module_scope(hoister: Hoister, file: FileIndex) -> list[Construct]:
     return [
         construct
         for construct in file.constructs
         if construct.kind == "kernel"
         and not construct.in_function
         and construct.decorator is not None
-        and construct.via_wrapper is None
+        and (construct.via_wrapper is None or by_partial(hoister.index, construct))
     ]
 
 

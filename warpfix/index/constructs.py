@@ -52,6 +52,11 @@ def decorated(index: ProjectIndex, file: FileIndex, definition: Definition) -> C
             if (kind == "struct") != isinstance(node, ast.ClassDef):
                 continue
             choice = _choice(index, file, call, enclosing)
+        elif resolved == PARTIAL and call is not None:
+            kind = _KINDS.get(index.resolve(file, call.args[0], enclosing) or "") if call.args else None
+            if kind not in ("kernel", "func"):
+                continue
+            choice, via = _choice(index, file, call, enclosing), resolved
         elif resolved.startswith(("builtins.", "warp.")) or isinstance(node, ast.ClassDef):
             continue
         else:
@@ -323,6 +328,15 @@ def _renames(node: ast.AST) -> bool:
     return False
 
 
+PARTIAL = "functools.partial"
+
+
+def by_partial(index: ProjectIndex, construct: Construct) -> bool:
+    """Whether a kernel is made by ``wp.kernel`` with arguments that are given beforehand, and by nothing else."""
+    via = construct.via_wrapper
+    return via is not None and (via == PARTIAL or (index.definition(via) is None and _partial(index, via) is not None))
+
+
 def _partial(index: ProjectIndex, canonical: str) -> tuple[str, _Choice] | None:
     """``kernel = functools.partial(wp.kernel, module="unique")`` or ``kernel = wp.kernel(enable_backward=False)``."""
     prefix, _, name = canonical.rpartition(".")
@@ -334,7 +348,7 @@ def _partial(index: ProjectIndex, canonical: str) -> tuple[str, _Choice] | None:
     if not isinstance(value, ast.Call):
         return None
     target = index.resolve(file, value.func)
-    if target == "functools.partial" and value.args:
+    if target == PARTIAL and value.args:
         kind = _KINDS.get(index.resolve(file, value.args[0]) or "")
         if kind in ("kernel", "func"):
             return kind, _choice(index, file, value, ())
@@ -547,12 +561,19 @@ def _options_of(index: ProjectIndex, file: FileIndex, expr: ast.expr, enclosing:
     if isinstance(expr, ast.Name):
         possible = index._with_options.get(file.path)
         if possible is None:
-            possible = index._with_options[file.path] = ".options" in file.text
+            possible = index._with_options[file.path] = ".options" in file.text or "module_options" in file.text
         if not possible:
             return False, None  # a name is followed within its file only
-    elif not (isinstance(expr, ast.Attribute) and expr.attr == "options"):
+    elif not (isinstance(expr, ast.Call) or (isinstance(expr, ast.Attribute) and expr.attr == "options")):
         return False, None
     value = value_of(index, file, expr, enclosing)
+    if isinstance(value, ast.Call) and not isinstance(value.func, ast.Call):
+        if index.resolve(file, value.func, enclosing) != names.GET_MODULE_OPTIONS:
+            return False, None
+        module = call_argument(value, 0, "module")
+        if module is None or (isinstance(module, ast.Constant) and module.value is None):
+            return True, own_module(file)
+        return True, module_expression(index, file, module, enclosing)
     if not (isinstance(value, ast.Attribute) and value.attr == "options"):
         return False, None
     owner = value_of(index, file, value.value, enclosing)

@@ -9,6 +9,7 @@ STRUCT = "warp.struct"
 CONFIG = "warp.config"
 SET_MODULE_OPTIONS = "warp.set_module_options"
 GET_MODULE = "warp.get_module"
+GET_MODULE_OPTIONS = "warp.get_module_options"
 
 # Calls that make the module of a kernel load, or whole modules.
 LAUNCHES = frozenset({"warp.launch", "warp.launch_tiled"})

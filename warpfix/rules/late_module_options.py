@@ -239,7 +239,7 @@ def _judge(index: ProjectIndex, flow: Flow, event: _Event, context: Context) -> 
         return _never_acts(index, flow, event, load)
     if load is None:
         return None
-    known = _known_before(index, event, before)
+    known = _known_before(index, flow, event, before)
     changed: dict[str, ast.expr] = {}
     for name, value in options.items():
         earlier = known.get(name)
@@ -275,7 +275,7 @@ def _deliberate(index: ProjectIndex, event: _Event) -> bool:
             return True
         if isinstance(inner, ast.Call):
             name = inner.func.attr if isinstance(inner.func, ast.Attribute) else getattr(inner.func, "id", "")
-            if name == "get_module_options":
+            if name == "get_module_options" and not any(inner is one for one in ast.walk(event.statement)):
                 return True
             if own and inner is not getattr(event.statement, "value", None) and name == own.rpartition(".")[2]:
                 continue
@@ -327,7 +327,7 @@ class _Known:
     line: int
 
 
-def _known_before(index: ProjectIndex, event: _Event, before: Block) -> Mapping[str, _Known]:
+def _known_before(index: ProjectIndex, flow: Flow, event: _Event, before: Block) -> Mapping[str, _Known]:
     """What the options were set to earlier: when files are imported, or above in the same block."""
     known: dict[str, _Known] = {}
     option_functions: dict[str, list[OptionSet]] = {}
@@ -359,8 +359,12 @@ def _known_before(index: ProjectIndex, event: _Event, before: Block) -> Mapping[
                 for name, value in item.options.items():
                     known[name] = _Known(value, False, file.path, statement.lineno)
     written = {item.node: item for item in event.file.option_sets if _targets(index, event.file, item, event.module)}
+    loaded = False
     for statement in before:
         items = [written[statement]] if statement in written else []
+        if loaded:
+            items = [item for item in items if item.via != "options"]  # Warp did not look at it then, but will now
+        loaded = loaded or flow.sure_load(event.file, statement, event.enclosing, event.module) is not None
         items += _called_sets(index, event.file, statement, event.enclosing, option_functions)
         for item in items:
             for name, value in item.options.items():
