@@ -13,6 +13,7 @@ from warpfix.index.model import FileIndex, Role
 from warpfix.index.names import canonical
 from warpfix.index.walk import Enclosing
 from warpfix.rules import Context, Rule, locate
+from warpfix.rules._changing import changing
 from warpfix.rules._flow import ANY, block_around, flow_of
 from warpfix.rules._places import (
     calls_of,
@@ -33,34 +34,6 @@ _WORDS = (
     "WARP_CACHE_PATH",
     "CUDA_CACHE_DISABLE",
     "verify_autograd_array_access",
-)
-
-# What gives another value in every process. ``tempfile.gettempdir()`` does not.
-_CHANGING = frozenset(
-    {
-        "tempfile.mkdtemp",
-        "tempfile.mktemp",
-        "tempfile.mkstemp",
-        "tempfile.TemporaryDirectory",
-        "tempfile.NamedTemporaryFile",
-        "uuid.uuid1",
-        "uuid.uuid4",
-        "time.time",
-        "time.time_ns",
-        "time.monotonic",
-        "time.monotonic_ns",
-        "time.perf_counter",
-        "time.strftime",
-        "os.getpid",
-        "datetime.datetime.now",
-        "datetime.datetime.utcnow",
-        "datetime.datetime.today",
-        "secrets.token_hex",
-        "secrets.token_urlsafe",
-        "random.random",
-        "random.randint",
-        "random.getrandbits",
-    }
 )
 
 _VERSIONED_SINCE = (1, 13)
@@ -155,7 +128,7 @@ def _configured(index: ProjectIndex, file: FileIndex, context: Context) -> Itera
                 continue
             given = value_of(index, file, value, item.enclosing)
             if name == "kernel_cache_dir":
-                source = _changing(index, file, value, item.enclosing)
+                source = changing(index, file, value, item.enclosing)
                 if source is None:
                     yield from _late_folder(index, file, context, item.node, item.enclosing)
                     continue
@@ -211,38 +184,6 @@ def _put_back(file: FileIndex, node: ast.stmt, name: str) -> bool:
     )
 
 
-def _changing(
-    index: ProjectIndex, file: FileIndex, value: ast.expr, enclosing: Enclosing, depth: int = 0
-) -> str | None:
-    """The call that makes a path another one in every process, as written; None if there is none."""
-    if depth > 4:
-        return None
-    for node in ast.walk(value):
-        if isinstance(node, ast.Call):
-            resolved = index.resolve(file, node.func, enclosing)
-            if resolved in _CHANGING:
-                return ast.unparse(node)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            made = _bound_by_with(enclosing, node.id)
-            if made is None:
-                known = value_of(index, file, node, enclosing)
-                made = known if known is not node else None
-            if made is not None:
-                found = _changing(index, file, made, enclosing, depth + 1)
-                if found is not None:
-                    return found
-    return None
-
-
-def _bound_by_with(enclosing: Enclosing, name: str) -> ast.expr | None:
-    for node in enclosing:
-        if isinstance(node, ast.With):
-            for item in node.items:
-                if isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == name:
-                    return item.context_expr
-    return None
-
-
 # ---- variables
 
 
@@ -278,7 +219,7 @@ def _environment(index: ProjectIndex, file: FileIndex, context: Context) -> Iter
                     _removal(file, statement, "CUDA_CACHE_DISABLE"),
                 )
             continue
-        source = None if value is None else _changing(index, file, value, enclosing)
+        source = None if value is None else changing(index, file, value, enclosing)
         if source is not None:
             yield _report(
                 file,
