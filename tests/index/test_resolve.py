@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from scan_support import index_of
 
+from warpfix.index.imports import _IMPORT, _import_statements
 from warpfix.index.model import ModuleChoice
 
 KERNEL = "def k(v: int):\n    pass\n"
@@ -437,3 +438,21 @@ def test_names_that_configuration_is_handed_on_under(tmp_path: Path) -> None:
     # What a function calls something is no name for other files: one `x = config` would spread to all that is called x.
     assert "state" in index.config_names(index.files[str(tmp_path / "none.py")])
     assert "state" not in index.config_names(index.files[str(tmp_path / "other.py")])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import a\nfrom b import c, d as e  # f\n",
+        "import a; import b as c; from d import e\nx = 1; import f\n",
+        "try: import a\nexcept ImportError: import b\n",
+        "from a import (\n    b,  # import c\n    d,\n)\nimport e",
+        "from . import (a, b); import c\nfrom .. d import e\nfrom ..f import *\n",
+        "'''\nimport a\n''' ; import b\nimportant = 1\nx = {'k': import_module('a')}\n",
+        "reimport a\n  import b\n\timport c, d\nimport\nfrom x importy\nfrom x import\n",
+        "# import a\nx = 'import b'\nlambda: import_c\n",
+    ],
+)
+def test_import_lines_are_found_by_the_word_as_by_the_whole_pattern(source: str) -> None:
+    raw = source.encode()
+    assert [match.span() for match in _import_statements(raw)] == [match.span() for match in _IMPORT.finditer(raw)]

@@ -93,7 +93,9 @@ def _is_generic(
         return False
     possible = index._generic.get(file.path)
     if possible is None:
-        possible = index._generic[file.path] = _GENERIC_WORD.search(file.text) is not None
+        possible = index._generic[file.path] = (
+            any(word in file.text for word in _GENERIC) and _GENERIC_WORD.search(file.text) is not None
+        )
     if not possible:
         return False
     for parameter in parameters(node.args):

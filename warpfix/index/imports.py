@@ -105,7 +105,7 @@ def imported_by_lines(index: Files, path: str, found: Iterable[tuple[str, tuple[
         else:
             dotted = base
         for candidate in (dotted, *(f"{dotted}.{name}" for name in listed)):
-            target = _beside(index, root, candidate) or index.by_module.get(candidate)
+            target = index._beside(root, candidate) or index.by_module.get(candidate)
             if target is not None and target != path:
                 targets.add(target)
         pieces = dotted.split(".")
@@ -117,11 +117,3 @@ def imported_by_lines(index: Files, path: str, found: Iterable[tuple[str, tuple[
     if own in index._prefixes and own != path:
         targets.add(own)
     return tuple(sorted(targets))
-
-
-def _beside(index: Files, root: str, dotted: str) -> str | None:
-    base = os.path.join(root, *dotted.split("."))
-    for candidate in (base + ".py", os.path.join(base, "__init__.py")):
-        if candidate in index._prefixes:
-            return candidate
-    return None

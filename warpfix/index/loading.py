@@ -27,6 +27,7 @@ class Files:
         self._prefixes: dict[str, str] = {}
         self._roots: dict[str, str] = {}
         self._imported: dict[str, tuple[str, ...]] = {}
+        self._targets: dict[tuple[str | None, str], str] = {}
         self._importing: dict[str, list[str]] | None = None
         self._loaded: dict[str, FileIndex | None] = {}
         self._facts: dict[str, FileNames] = {}
@@ -123,15 +124,21 @@ class Files:
 
     def _import_target(self, file: FileIndex, dotted: str, relative: bool = False) -> str:
         """The dotted name with a project file behind it named canonically; files next to a script come first."""
-        if not relative:
-            root = self._roots.get(file.path)
-            if root is not None:
-                base = os.path.join(root, *dotted.split("."))
-                for candidate in (base + ".py", os.path.join(base, "__init__.py")):
-                    if candidate in self._prefixes:
-                        return self._prefixes[candidate]
-        path = self.by_module.get(dotted)
-        return dotted if path is None else self._prefixes[path]
+        root = None if relative else self._roots.get(file.path)
+        known = self._targets.get((root, dotted))
+        if known is None:
+            beside = None if root is None else self._beside(root, dotted)
+            path = beside or self.by_module.get(dotted)
+            known = self._targets[root, dotted] = dotted if path is None else self._prefixes[path]
+        return known
+
+    def _beside(self, root: str, dotted: str) -> str | None:
+        """The project's file with this dotted name as seen from a folder."""
+        base = os.path.join(root, *dotted.split("."))
+        for candidate in (base + ".py", os.path.join(base, "__init__.py")):
+            if candidate in self._prefixes:
+                return candidate
+        return None
 
     def _load(self, path: str, source: bytes) -> FileIndex | None:
         parsed = parse(path, source)
