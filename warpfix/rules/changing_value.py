@@ -42,12 +42,10 @@ def _in_code(
     alone = not construct.in_function
     for statement in construct.node.body:
         for node in _parts(statement):
-            if _root(node) in own:
-                continue  # a variable of the kernel: what it is made of is among the parts itself
             root = _root(node)
             text = root if isinstance(node, ast.Name) and root is not None else ast.unparse(node)
             if text in asked or root in own:
-                continue
+                continue  # a variable of the kernel: what it is made of is among the parts itself
             asked.add(text)
             key = (file.path, text)
             if not alone or isinstance(node, ast.Call):
@@ -77,13 +75,6 @@ def _in_code(
             )
 
 
-def _root(node: ast.expr) -> str | None:
-    """The name that a chain of attributes begins with."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
-
-
 def _parts(statement: ast.stmt) -> Iterator[ast.expr]:
     """The expressions of a kernel's statement that may stand for a value known at compile time, outermost first."""
     pending: list[ast.AST] = [statement]
@@ -106,19 +97,6 @@ def _root(node: ast.expr) -> str | None:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
-
-
-def _warps(index: ProjectIndex, file: FileIndex) -> set[str]:
-    """Names of Warp itself in a file."""
-    return {alias.asname or alias.name for _, alias in index.aliases(file) if alias.name == "warp"}
-
-
-def _own_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """Names that the function binds itself: nothing of these comes from outside."""
-    arguments = function.args
-    bound = {one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
-    return bound | {node.id for node in names if isinstance(node.ctx, ast.Store)}
 
 
 def _is_static(call: ast.Call) -> bool:
