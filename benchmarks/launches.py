@@ -1,11 +1,11 @@
 """What the probe adds to each launch, and what it keeps in memory.
 
-    python benchmarks/launches.py [--launches 10000000] [--runs 3] [--python PYTHON]
+    python benchmarks/launches.py [--launches 10000000] [--runs 3] [--python PYTHON] [--target sm_90]
 
-Runs a loop of launches on the CPU under the probe. Blocks of a thousand launches with the probe's hooks take turns with
-blocks for which the hooks were put aside, so that what else the machine does meets both alike; what is printed is the
-median of the differences, in microseconds of CPU time per launch. Then the rest of the launches runs with the hooks on,
-and the growth of the process's resident memory is printed, and the size of the log.
+Runs a loop of launches under the probe, on the CPU or on an emulated device. Blocks of a thousand launches with the
+probe's hooks take turns with blocks for which the hooks were put aside, so that what else the machine does meets both
+alike; what is printed is the median of the differences, in microseconds of CPU time per launch. Then the rest of the
+launches runs with the hooks on, and the growth of the process's resident memory is printed, and the size of the log.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096
 
-launches = int(sys.argv[1])
-values = wp.zeros(1, dtype=float, device="cpu")
+launches, DEVICE = int(sys.argv[1]), sys.argv[2]
+values = wp.zeros(1, dtype=float, device=DEVICE)
 
 def block(count):
     start = time.thread_time()
     for _ in range(count):
-        wp.launch(nothing, dim=1, inputs=[values], device="cpu")
+        wp.launch(nothing, dim=1, inputs=[values], device=DEVICE)
     return (time.thread_time() - start) / count * 1e6
 
 module = nothing.module
@@ -47,7 +47,13 @@ hooked = [(context.Module, "load"), (context.ModuleExec, "get_kernel_hooks"), (m
 hooked += [(context, name) for name in ("invoke", "invoke_cpu_blocks") if hasattr(context, name)]
 block(5000)
 on = [(owner, name, getattr(owner, name)) for owner, name in hooked]
-off = [(owner, name, getattr(value, "__wrapped__", value)) for owner, name, value in on[:2] + on[3:]]
+
+def bare(value):
+    while hasattr(value, "__wrapped__"):
+        value = value.__wrapped__
+    return value
+
+off = [(owner, name, bare(value)) for owner, name, value in on[:2] + on[3:]]
 off.append((module, "options", dict(module.options)))
 
 def turn(state):
@@ -78,19 +84,21 @@ def main() -> None:
     parser.add_argument("--launches", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--target", default="native")
     options = parser.parse_args()
     added = []
+    device = "cpu" if options.target == "native" else "cuda:0"
     with tempfile.TemporaryDirectory(prefix="warpfix-launches-") as root:
         script = Path(root, "loop.py")
         script.write_text(LOOP)
         for number in range(options.runs):
             run = run_command(
-                [options.python, str(script), str(options.launches)],
+                [options.python, str(script), str(options.launches), device],
                 cwd=root,
                 state="cold",
                 workspace=Path(root, f"run-{number}"),
                 caches=Path(root, "caches"),
-                settings=RunSettings(timeout=3600),
+                settings=RunSettings(timeout=3600, target=options.target),
             )
             text = Path(run.stdout_path).read_text()
             pairs, memory = json.loads(next(line for line in text.splitlines() if line.startswith("RESULT"))[7:])

@@ -134,6 +134,8 @@ PROGRAM = {
         import warp as wp
 
         def main(values):
+            if not hasattr(wp, "map"):
+                return
             wp.map(wp.abs, values)  # floats
             wp.map(wp.abs, wp.ones(4, dtype=wp.float64, device="cpu"))  # doubles
         """,
@@ -403,7 +405,10 @@ def test_a_main_file_that_is_imported_names_the_import(lines: Gallery) -> None:
 
 
 def test_a_kernel_that_warp_writes_has_the_programs_line(lines: Gallery) -> None:
-    first, second = [load for load in lines.cold.loads if "map" in load.module and "abs" in load.module][:2]
+    found = [load for load in lines.cold.loads if "map" in load.module and "abs" in load.module]
+    if not found:
+        pytest.skip("this Warp has no wp.map")
+    first, second = found[:2]
     for load, text in ((first, "# floats"), (second, "# doubles")):
         assert load.cause.line is not None and load.paid_by is not None
         assert Path(load.cause.line.path).name == Path(load.paid_by.path).name == "mapped.py"
