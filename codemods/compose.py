@@ -108,11 +108,21 @@ def compile_error(text: str, path: str = "<string>") -> str | None:
 
 
 def _keeps_comments(edit: Edit) -> bool:
-    """Whether an edit moves or adds code and takes none away: twins that merge into one definition do."""
+    """Whether an edit takes no comment away on purpose, as a removal does, or twins that merge into one definition."""
     return edit.codemod in _MOVERS and getattr(edit, "anchor", 0) is not None
 
 
-_MOVERS = {"hoist", "move_statement", "drop_unique", "insert_statement", "memoise"}
+_MOVERS = {
+    "drop_unique",
+    "hoist",
+    "insert_below",
+    "insert_statement",
+    "isolate",
+    "memoise",
+    "move_statement",
+    "replace_statement",
+    "set_argument",
+}
 
 
 def lost_comment(before: str, after: str) -> str | None:

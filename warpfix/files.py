@@ -256,7 +256,7 @@ def _target(change: Change, root: str) -> str:
     """The resolved path to write to, after all checks."""
     target = os.path.realpath(change.path)
     top = os.path.realpath(root)
-    if os.path.commonpath([top, target]) != top:
+    if not _is_below(target, top):
         raise CannotWrite(f"{change.path}: leads out of the project")
     try:
         status = os.stat(target)
@@ -270,6 +270,13 @@ def _target(change: Change, root: str) -> str:
     if status.st_nlink > 1:
         raise CannotWrite(f"{change.path}: has {status.st_nlink} hard links; the others would keep the old text")
     return target
+
+
+def _is_below(target: str, top: str) -> bool:
+    try:
+        return os.path.commonpath([top, target]) == top
+    except ValueError:  # on two drives
+        return False
 
 
 def _replace(target: str, data: bytes) -> None:

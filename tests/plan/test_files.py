@@ -289,6 +289,19 @@ def test_links(tmp_path: Path) -> None:
         write_all([hard], str(project))
 
 
+def test_on_another_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (change,) = make(tmp_path, "a.py")
+
+    def of_windows(paths: list[str]) -> str:
+        raise ValueError("Paths don't have the same drive")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os.path, "commonpath", of_windows)
+        with pytest.raises(CannotWrite, match="out of the project"):
+            write_all([change], str(tmp_path))
+    assert (tmp_path / "a.py").read_bytes() == b"old\n"
+
+
 def test_one_writer(tmp_path: Path) -> None:
     planned = make(tmp_path, "a.py")
     with project_lock(str(tmp_path)), pytest.raises(CannotWrite, match="another warpfix"):
