@@ -45,10 +45,14 @@ SMALL = {
     "stage_path": "None",
 }
 """Arguments that make an example short, where it has them."""
-FIXED = {"core.example_fdtd_3d": ["--resolution=48"], "tile.example_tile_mcgp": ["--sphere-resolution=8"]}
+FIXED = {
+    "core.example_fdtd_3d": ["--resolution=48"],
+    "fem.example_apic_fluid": ["--voxel-size=1.0"],
+    "tile.example_tile_mcgp": ["--sphere-resolution=8"],
+}
 TIMEOUT = float(os.environ.get("LIMIT", "600"))
 _OWN = re.compile(r"^(Warp [\d.]+ initialized|   (CUDA|Git|Devices|Kernel cache|  )|\s*Module .* load on device)")
-_TIME = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)? ?(?:s|ms|us|seconds)\b")
+_TIME = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)? ?(?:(?:s|ms|us|seconds)\b|[\w-]+/s\b)")
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE][-+]?\d+)?")
 
 
