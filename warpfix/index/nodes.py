@@ -6,12 +6,14 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from warpfix.codemods.trees import LEAVES
 from warpfix.index.scopes import Comprehension, outer_expressions
 from warpfix.index.walk import Enclosing
 
 
 def walk_with_scopes(root: ast.AST, enclosing: Enclosing = ()) -> Iterator[tuple[ast.AST, Enclosing]]:
     """Every node below ``root`` with the nodes around it that matter for scopes and blocks, outermost first."""
+    leaves = LEAVES
     pending: list[tuple[Any, Enclosing]] = [(root, enclosing)]
     while pending:
         node, around = pending.pop()
@@ -40,9 +42,9 @@ def walk_with_scopes(root: ast.AST, enclosing: Enclosing = ()) -> Iterator[tuple
                 value = getattr(node, field, None)
                 if value.__class__ is list:
                     for item in reversed(value):
-                        if isinstance(item, ast.AST):
+                        if item.__class__ not in leaves:
                             pending.append((item, inside))
-                elif isinstance(value, ast.AST):
+                elif value.__class__ not in leaves:
                     pending.append((value, inside))
 
 
