@@ -383,6 +383,27 @@ def test_a_fix_of_a_file_that_nothing_executes_is_dropped(world: World) -> None:
     assert len(world.log) == 9
 
 
+def test_what_nothing_executes_costs_no_second_sample(world: World) -> None:
+    world.write("a.py", "unique_one unique_two")
+    world.write("unused.py", "word")
+    world.options = replace(world.options, stop_when_clear=True)
+    unseen = world.fix("unused.py", "word", "better")
+    applied = world.apply(
+        world.fix("a.py", "unique_one", "shared_one"), world.fix("a.py", "unique_two", "shared_two"), unseen
+    )
+    assert (applied.status, [left.planned for left in applied.left]) == ("written", [unseen])
+    assert world.log == ["A", "Aw", "B", "Bw", "A"]
+    assert "further runs would build the same" in report(applied)
+
+
+def test_a_fix_that_nothing_executes_is_clear_alone(world: World) -> None:
+    world.write("unused.py", "word")
+    world.options = replace(world.options, stop_when_clear=True)
+    applied = world.apply(world.fix("unused.py", "word", "better"))
+    assert (applied.status, world.log) == ("refused", ["A", "Aw", "B", "Bw"])
+    assert "nothing can be proved of it" in report(applied)
+
+
 def test_a_fix_that_can_not_be_verified_is_dropped_and_the_rest_written(world: World) -> None:
     world.write("a.py", "unique_one unique_two")
     world.write("b.py", "word")

@@ -255,12 +255,16 @@ class Lab:
     def _clear(self, candidate: Candidate, runs: Mapping[Job, Sequence[Run]]) -> Judgement | None:
         """The judgement, where further runs could change nothing but the medians of times."""
         judgement = self._judgement(candidate, runs)
-        if judgement.status not in (Status.GOOD, Status.NO_GAIN):
+        ran = _executed(*runs.values())
+        seen = {path: data for path, data in candidate.files.items() if real(path) in ran}
+        # What no process executed stays unproved however often it is not executed; the rest may be clear.
+        rest = self._judgement(replace(candidate, files=seen), runs) if seen else judgement
+        if seen and rest.status not in (Status.GOOD, Status.NO_GAIN):
             return None
         for job, some in runs.items():
-            checks = judgement.verdicts[job.text].checks
+            checks = rest.verdicts[job.text].checks
             plain = all(one.outcome in (Outcome.HELD, Outcome.MISSING) and not one.form for one in checks)
-            if not plain or not all(map(one_thing_after_another, [*self.baseline[job], *some])):
+            if (seen and not plain) or not all(map(one_thing_after_another, [*self.baseline[job], *some])):
                 return None
         once = all(_cold(some) == 1 for some in runs.values())
         return _with_note(judgement) if once else judgement
