@@ -259,6 +259,7 @@ ALLOWED = [
         id="generic",
     ),
     pytest.param(changed("\n\n\n@wp", "\n\nwp.config.quiet = True\n\n\n@wp"), "1.13", id="config that is no code"),
+    pytest.param(changed("\n\n\n@wp", "\n\nwp.config.track_memory = True\n\n\n@wp"), "1.13", id="memory tracking"),
 ]
 
 

@@ -41,6 +41,7 @@ HARMLESS_CONFIG = frozenset(
         "load_module_max_workers",
         "enable_graph_capture_module_load_by_default",
         "enable_mempools_at_init",
+        "track_memory",
     }
 )
 _FAILS = re.compile(r"raises|fails|xfail", re.IGNORECASE)
