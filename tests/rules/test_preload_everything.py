@@ -32,7 +32,18 @@ SILENT = [
     pytest.param("wp.force_load('cpu', [wp.get_module('x')])\n", id="by position"),
     pytest.param("wp.force_load(**ARGS)\n", id="behind a star"),
     pytest.param("wp.force_load(*ARGS)\n", id="behind one star"),
-    pytest.param("wp.load_module()\n", id="the caller's own module"),
+    pytest.param("wp.load_module(block_dim=64)\n", id="the caller's own module"),
+    pytest.param("wp.load_module(__name__, DEVICE, False, 64)\n", id="a block dim by position"),
+    pytest.param("wp.load_module(__name__, recursive=True)\n", id="submodules too"),
+    pytest.param(
+        "try:\n    wp.load_module(block_dim=64)\nexcept RuntimeError as error:\n    print(error)\n",
+        id="errors are told",
+    ),
+    pytest.param(
+        "try:\n    wp.load_module(block_dim=64, max_workers=2)\nexcept TypeError:\n    pass\n",
+        id="asks for an argument",
+    ),
+    pytest.param("try:\n    wp.load_module(block_dim=64)\nexcept Exception:\n    raise\n", id="raised again"),
     pytest.param("wp.load_module('x', device='cpu')\n", id="one module"),
     pytest.param("other.force_load()\n", id="another library"),
     pytest.param("def force_load(): pass\nforce_load()\n", id="a function of the program"),
@@ -53,8 +64,8 @@ def test_silent(tmp_path: Path, source: str) -> None:
 OLD = [
     pytest.param(f"wp.force_load('cpu', {MINE}, max_workers=1)\n", id="one thread"),
     pytest.param(f"wp.force_load('cpu', {MINE}, max_workers=0)\n", id="none"),
-    pytest.param(f"wp.force_load('cuda:0', {MINE}, max_workers=4)\n", id="CUDA"),
-    pytest.param(f"wp.force_load(DEVICE, {MINE}, max_workers=4)\n", id="a device that can't be read"),
+    pytest.param(f"wp.force_load('cuda:0', {MINE}, block_dim=64, max_workers=4)\n", id="CUDA"),
+    pytest.param(f"wp.force_load(DEVICE, {MINE}, block_dim=64, max_workers=4)\n", id="a device that can't be read"),
 ]
 
 
@@ -80,6 +91,16 @@ REPORTED = [
     pytest.param(f"wp.force_load('cpu', {MINE}, block_dim=1, max_workers=4)\n", "1.16", "parallel", id="parallel, old"),
     pytest.param(f"wp.force_load('cpu', {MINE}, max_workers=N)\n", "1.12", "parallel", id="so many threads"),
     pytest.param(f"wp.force_load(DEVICE, {MINE}, block_dim=256)\n", "1.19", "block_dim", id="another block dim"),
+    pytest.param("wp.load_module(device='cuda:0')\n", "1.19", "block_dim", id="the default block dim"),
+    pytest.param(
+        "try:\n    wp.load_module(block_dim=64)\nexcept Exception:\n    pass\n", "1.19", "swallowed", id="errors"
+    ),
+    pytest.param(
+        "import contextlib\nwith contextlib.suppress(Exception):\n    wp.load_module(block_dim=64)\n",
+        "1.19",
+        "swallowed",
+        id="errors, by contextlib",
+    ),
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from warpfix.codemods.set_argument import SetArgument
@@ -13,6 +13,8 @@ from warpfix.findings import Applicability, Finding, Fix
 from warpfix.index.build import ProjectIndex
 from warpfix.index.constructs import call_argument, module_expression, value_of
 from warpfix.index.model import FileIndex, Launch, Role
+from warpfix.index.scopes import Function
+from warpfix.index.walk import Enclosing
 from warpfix.measure.profile import Load, Profile
 from warpfix.rules import Context, Rule, locate
 from warpfix.rules._flow import Flow, flow_of
@@ -22,6 +24,7 @@ from warpfix.rules._versions import lowest, words
 
 _SAFE_SINCE = (1, 17)
 _BLOCK_DIM_SINCE = (1, 9)
+_DEFAULT = 256
 
 
 def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Finding]:
@@ -29,8 +32,10 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
     if measures(index, file) or (index.prefix(file).split(".", 1)[0] == "warp" and "_src" in file.path):
         return
     for launch in file.launches:
-        if launch.via not in ("force_load", "load_module") or asks_for(launch.enclosing, "version"):
+        if launch.via not in ("force_load", "load_module") or _looks_first(launch.enclosing):
             continue
+        if _swallowed(launch):
+            yield _hidden(file, launch)
         call = launch.node
         if any(keyword.arg is None for keyword in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
             continue
@@ -56,7 +61,9 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
                 f"Warp {words(lowest(context.config))}"
             )
             advice = f"leave `max_workers` out on the CPU, or ask for Warp {words(_SAFE_SINCE)}"
-        elif (wrong := _wrong_block_dim(index, file, launch, flow_of(index, context))) is not None:
+        elif not (preloaded is not None and preloaded.used) and (
+            wrong := _wrong_block_dim(index, file, launch, flow_of(index, context))
+        ):
             kind = "block_dim"
             given, used = wrong
             message = (
@@ -91,6 +98,74 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
             declined=None if fix is not None else reason,
             data={"kind": kind},
         )
+
+
+# ---- errors that nobody sees
+
+# What a missing function or argument raises in an older Warp.
+_PROBING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError"})
+_ALL = frozenset({"", "Exception", "BaseException", "RuntimeError"})
+
+
+def _looks_first(enclosing: Enclosing) -> bool:
+    """Whether the code around asks which Warp it meets."""
+    outside = tuple(node for node in enclosing if not isinstance(node, (ast.Try, ast.ExceptHandler)))
+    caught = {name for node in enclosing if isinstance(node, ast.Try) for name in _caught(node.handlers)}
+    in_handler = any(isinstance(node, ast.ExceptHandler) for node in enclosing)
+    return asks_for(outside, "version") or in_handler or bool(caught & _PROBING)
+
+
+def _caught(handlers: Iterable[ast.ExceptHandler]) -> Iterator[str]:
+    """Names of the exceptions; the empty one for a bare ``except``."""
+    for handler in handlers:
+        kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        for kind in kinds:
+            yield "" if kind is None else ast.unparse(kind).rpartition(".")[2]
+
+
+def _swallowed(launch: Launch) -> bool:
+    """Whether a build that fails in this call is passed over without a word."""
+    for node in reversed(launch.enclosing):
+        if isinstance(node, Function):
+            return False
+        if isinstance(node, ast.Try) and node.handlers:
+            inside = any(launch.node is inner for statement in node.body for inner in ast.walk(statement))
+            silent = all(
+                isinstance(statement, (ast.Pass, ast.Continue))
+                or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+                or (isinstance(statement, ast.Return) and statement.value is None)
+                for handler in node.handlers
+                for statement in handler.body
+            )
+            return inside and silent and bool(set(_caught(node.handlers)) & _ALL)
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            suppressed = [
+                ast.unparse(argument).rpartition(".")[2]
+                for item in node.items
+                if isinstance(item.context_expr, ast.Call)
+                and ast.unparse(item.context_expr.func).rpartition(".")[2] == "suppress"
+                for argument in item.context_expr.args
+            ]
+            if set(suppressed) & _ALL:
+                return True
+    return False
+
+
+def _hidden(file: FileIndex, launch: Launch) -> Finding:
+    reason = "what shall happen when a module fails to build is for the program's owner to say"
+    return Finding(
+        code=RULE.code,
+        rule=RULE.slug,
+        path=file.path,
+        **locate(file, launch.node),
+        message=(
+            "errors of this preload are swallowed: a module that fails to build is passed over without a word, and is "
+            "built again, and fails again, at its first launch"
+        ),
+        advice=f"let the error through, or print it; no fix is offered: {reason}",
+        declined=reason,
+        data={"kind": "swallowed"},
+    )
 
 
 # ---- what a run showed
@@ -237,15 +312,26 @@ def _parallel_cpu(index: ProjectIndex, file: FileIndex, launch: Launch) -> str |
     return None if isinstance(value, ast.Constant) else f"`{ast.unparse(workers)}`"
 
 
+def _names_cpu(index: ProjectIndex, file: FileIndex, launch: Launch) -> bool:
+    device = next((keyword.value for keyword in launch.node.keywords if keyword.arg == "device"), None)
+    value = None if device is None else value_of(index, file, device, launch.enclosing)
+    return isinstance(value, ast.Constant) and value.value == "cpu"
+
+
 def _wrong_block_dim(index: ProjectIndex, file: FileIndex, launch: Launch, flow: Flow) -> tuple[int, set[int]] | None:
-    given = next((keyword.value for keyword in launch.node.keywords if keyword.arg == "block_dim"), None)
-    number = literal_int(index, file, given, launch.enclosing) if given is not None else None
+    given = call_argument(launch.node, 2 if launch.via == "force_load" else 3, "block_dim")
+    if launch.via == "load_module" and call_argument(launch.node, 2, "recursive") is not None:
+        return None
+    # Without one, CUDA modules are loaded for 256 threads a block, as launches are.
+    number = literal_int(index, file, given, launch.enclosing) if given is not None else _DEFAULT
     if number is None or _device(index, file, launch) == "cpu":
         return None
     listed = call_argument(
         launch.node, 1 if launch.via == "force_load" else 0, "modules" if launch.via == "force_load" else "module"
     )
     value = value_of(index, file, listed, launch.enclosing) if listed is not None else None
+    if value is None and launch.via == "load_module":
+        value = ast.Name(id="__name__", ctx=ast.Load())  # the module that calls
     parts = list(value.elts) if isinstance(value, (ast.List, ast.Tuple)) else [value] if value is not None else []
     keys = set()
     for part in parts:
@@ -263,7 +349,7 @@ def _wrong_block_dim(index: ProjectIndex, file: FileIndex, launch: Launch, flow:
             module = flow.module_of_kernel(one.kernel_target)
             if module is None:
                 return None
-            if module not in keys:
+            if module not in keys or _names_cpu(index, other, one):
                 continue
             dim = next((keyword.value for keyword in one.node.keywords if keyword.arg == "block_dim"), None)
             size = 256 if dim is None else literal_int(index, other, dim, one.enclosing)
@@ -280,7 +366,8 @@ RULE = Rule(
     why=(
         "`wp.force_load()` without `modules=` loads every module that any import has registered: Warp's own and every "
         "library's, whether a kernel of theirs is launched or not. A module preloaded for another block_dim than its "
-        "launches use is built twice on CUDA. Before Warp 1.17 a parallel load on the CPU may lose kernels."
+        "launches use is built twice on CUDA. Before Warp 1.17 a parallel load on the CPU may lose kernels. A preload "
+        "whose errors are swallowed hides a build that fails, which is then tried again at the first launch."
     ),
     bad='wp.force_load(device="cpu")\n',
     good='wp.force_load(device="cpu", modules=[wp.get_module(__name__)])\n',
