@@ -15,7 +15,7 @@ from warpfix.errors import WarpfixError
 from warpfix.files import CannotWrite, SourceFile, read_source
 from warpfix.findings import Applicability, Finding, Fix, KernelRename
 from warpfix.measure.profile import ProcessRun, Profile, Run
-from warpfix.plan import Plan, Planned
+from warpfix.plan import Plan, Planned, PlanSettings, make_plan
 from warpfix.verify import engine
 from warpfix.verify.engine import Applied, Proposal, apply_verified, try_patch
 from warpfix.verify.lab import Lab, VerifyOptions, one_thing_after_another
@@ -162,6 +162,19 @@ def test_nothing_to_do_is_said_after_one_pair_of_runs(world: World) -> None:
     assert (applied.status, applied.exit_status, world.log) == ("nothing-to-do", 0, ["A", "Aw"])
     assert report(applied).startswith("nothing to change builds, cold 2 ")
     assert not (world.root / ".warpfix").exists()
+
+
+def test_a_fix_that_is_left_to_the_user_comes_with_what_to_type(world: World) -> None:
+    world.write("a.py", "unique_one")
+    asks = world.fix("a.py", "unique_one", "shared_one")
+    finding = replace(asks.findings[0], fix=replace(asks.fix, applicability=Applicability.ASK))
+
+    def propose(profile: Profile) -> Proposal:
+        return Proposal(make_plan([finding], {finding.path: "# unique_one\n"}, PlanSettings(verify=True)), {})
+
+    applied = world.apply(propose=propose)
+    assert applied.status == "nothing-to-do"
+    assert "the same call with `--select unique-stable-kernel` has its fixes proved and written" in report(applied)
 
 
 def test_a_command_that_fails_as_it_stands(world: World) -> None:

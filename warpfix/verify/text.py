@@ -108,6 +108,7 @@ def applied_lines(applied: Applied) -> list[str]:
             for finding in one.planned.findings:
                 lines += _left(applied, finding.path, finding.line, finding.message, one.reason)
         lines += _dropped(applied)
+        lines += _to_decide(applied)
     lines += _rebuilds(applied)
     lines += _unproved(applied)
     return lines + _touched(applied.touched)
@@ -186,6 +187,20 @@ def _dropped(applied: Applied) -> list[str]:
         if len(places) > _SHOWN:
             lines.append(f"    and {len(places) - _SHOWN} more")
     return lines
+
+
+def _to_decide(applied: Applied) -> list[str]:
+    """How to have the fixes that are only written for those who name their rule."""
+    rules = sorted(
+        {one.finding.rule for one in applied.dropped if f"only with --select {one.finding.rule}" in one.reason}
+    )
+    if not rules:
+        return []
+    them = "its fixes" if len(rules) == 1 else "their fixes"
+    return [
+        "",
+        *wrap(f"yours to decide: the same call with `--select {','.join(rules)}` has {them} proved and written"),
+    ]
 
 
 def _rebuilds(applied: Applied) -> list[str]:
