@@ -160,7 +160,7 @@ def test_nothing_to_do_is_said_after_one_pair_of_runs(world: World) -> None:
     world.write("a.py", "unique_one")
     applied = world.apply()
     assert (applied.status, applied.exit_status, world.log) == ("nothing-to-do", 0, ["A", "Aw"])
-    assert report(applied).startswith("nothing to change builds, cold 2 ")
+    assert report(applied).startswith("nothing to change: the rules find nothing here builds, cold 2 ")
     assert not (world.root / ".warpfix").exists()
 
 

@@ -127,7 +127,7 @@ def headline(applied: Applied) -> str:
     if applied.status == "undone":
         return "nothing is changed: the real tree disagreed with the measurement"
     if applied.status == "nothing-to-do":
-        return "nothing to change"
+        return "nothing to change" if applied.dropped else "nothing to change: the rules find nothing here"
     if applied.judgement is None or not applied.kept:
         judgement = applied.refused[-1] if applied.refused else applied.judgement
         if judgement is not None and judgement.status is Status.INVALID:
