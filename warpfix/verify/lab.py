@@ -246,8 +246,8 @@ class Lab:
                             judgement = self._judgement(candidate, {one: some for one, some in runs.items() if some})
                             if judgement.status is Status.INVALID:
                                 return judgement
-                if self.options.stop_when_clear and (judgement := self._clear(candidate, runs)) is not None:
-                    return judgement
+                if self.options.stop_when_clear and (clear := self._clear(candidate, runs)) is not None:
+                    return clear
         except OutOfTime:
             cut_short = True
         return self._explained(candidate, self._judgement(candidate, runs, cut_short), runs)
