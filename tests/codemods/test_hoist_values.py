@@ -93,6 +93,13 @@ DECLINED = [
     case(
         "GAIN = 1.0" + run("GAIN"),
         "assigns from outside",
+        "a global of one of the modules that the names asked for may mean",
+        main='import sys\n\nothers = [m for n, m in sys.modules.items() if n.startswith("mo") or m]\n\n\n'
+        "def put(target, name, value):\n    setattr(target, name, value)\n",
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "assigns from outside",
         "a global that is set through the dictionary of the module",
         main="import mod\nfor name, value in mod.read():\n    mod.__dict__[name] = value\n",
     ),
@@ -250,6 +257,13 @@ HOISTED = [
         + run("Settings.n"),
         "scale",
         "an attribute of a class, where objects of another get theirs by names from elsewhere",
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "scale",
+        "a global of a module that the names asked for leave out",
+        main='import sys\n\nothers = [m for n, m in sys.modules.items() if n.startswith("other.") and m]\n\n\n'
+        "def put(target, name, value):\n    setattr(target, name, value)\n",
     ),
     case(
         run("1.0"),

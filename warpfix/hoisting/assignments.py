@@ -1,7 +1,9 @@
 """Which attributes of modules and classes the project assigns from elsewhere: ``mod.N = 1``, ``setattr(mod, name, 1)``.
 
 A write reaches what its object can be. An object that the source shows to be an instance is neither a module nor a
-class; one of which nothing is known may be a module only where that module is handed about as a value, and any class.
+class. One of which nothing is known may be any class; it may be a module only where that module is handed about as a
+value, or where the same file gets modules by their names and passes them on. That a file finds a module by a name and
+another one sets its attributes, again by names from elsewhere, is not followed.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ class Assignments:
         self.hoister = hoister
         self.index = hoister.index
         self._plain: dict[str, dict[str, list[Assignment]]] = {}
-        self._handed: dict[str, bool] = {}
+        self._bare: dict[str, bool] = {}
+        self._found: dict[tuple[str, str], bool] = {}
 
     def of_module(self, file: FileIndex, name: str, literal_only: bool = False) -> str | None:
         """``file.py:12`` where a global of a file may be assigned through the module object; None if nowhere.
@@ -81,7 +84,7 @@ class Assignments:
         for one in self._naming(name):
             if one.name is None and (literal_only or (imported and one.owner is None)):
                 continue
-            if one.owner in (module, _SOME_MODULE) or (one.owner is None and self._handed_about(file)):
+            if one.owner in (module, _SOME_MODULE) or (one.owner is None and self._handed_about(file, one.file)):
                 return _place(one)
         return None
 
@@ -364,13 +367,14 @@ class Assignments:
 
     # ---- modules as values
 
-    def _handed_about(self, file: FileIndex) -> bool:
-        """Whether the module of a file is used as a value somewhere, so that any object may be that module."""
-        known = self._handed.get(file.path)
-        if known is None:
-            self._handed[file.path] = True  # while it is looked into
-            known = self._handed[file.path] = self._mentioned_bare(file) or self._found_by_name(file)
-        return known
+    def _handed_about(self, file: FileIndex, where: FileIndex) -> bool:
+        """Whether an object in the file ``where`` may be the module of ``file``: it is used as a value somewhere."""
+        if file.path not in self._bare:
+            self._bare[file.path] = self._mentioned_bare(file)
+        key = (file.path, where.path)
+        if key not in self._found:
+            self._found[key] = self._found_by_name(file, where)
+        return self._bare[file.path] or self._found[key]
 
     def _mentioned_bare(self, file: FileIndex) -> bool:
         references = self.index.references(self.index.prefix(file))
@@ -405,34 +409,30 @@ class Assignments:
             one.store or self._stays(file, one.node, depth + 1) for one in facts.scopes.references(scope, target.id)
         )
 
-    def _found_by_name(self, file: FileIndex) -> bool:
-        """Whether the module may be had by its name (``sys.modules[name]``) and is passed on there."""
+    def _found_by_name(self, file: FileIndex, where: FileIndex) -> bool:
+        """Whether a file may get the module by its name (``sys.modules[name]``) and passes it on."""
         own = self.index.prefix(file)
         packages = own.split(".")
         above = {".".join(packages[:end]) for end in range(1, len(packages))}
+        for call in self.index.calls(where).get("getattr", ()) if above else ():
+            args = call.node.args
+            dynamic = len(args) > 1 and not isinstance(args[1], ast.Constant)
+            inside = dynamic and self.index.resolve(where, args[0], call.enclosing) in above
+            if inside and not self._stays(where, call.node):
+                return True
+        if not _LOOKS_UP.search(where.text):
+            return False
         guarded = any(is_main_guard(node) for node in file.tree.body)
-        for path, text in self.hoister.texts():
-            looks = _LOOKS_UP.search(text) is not None
-            if not looks and "getattr" not in text:
+        for node, module in self._lookups(where):
+            if isinstance(node, ast.Subscript) and _text(node.slice) == "__main__" and not guarded:
                 continue
-            other = self.index.file(path)
-            if other is None:
-                continue
-            for call in self.index.calls(other).get("getattr", ()) if above else ():
-                args = call.node.args
-                dynamic = len(args) > 1 and not isinstance(args[1], ast.Constant)
-                inside = dynamic and self.index.resolve(other, args[0], call.enclosing) in above
-                if inside and not self._stays(other, call.node):
-                    return True
-            for node, module in self._lookups(other) if looks else ():
-                if module in ("", own) and not self._stays(other, node):
-                    if isinstance(node, ast.Subscript) and _text(node.slice) == "__main__" and not guarded:
-                        continue
-                    return True
+            may_be = own.startswith(module[:-1]) if module.endswith("*") else module in ("", own)
+            if may_be and not self._stays(where, node):
+                return True
         return False
 
     def _lookups(self, file: FileIndex) -> Iterator[tuple[ast.AST, str]]:
-        """Expressions that give a module by its name, and which: "" for any."""
+        """Expressions that give a module by its name, and which: "" for any, ``start*`` where the start is known."""
         facts = self.hoister.facts(file)
         for word in _LOOKUPS:
             for call in self.index.calls(file).get(word, ()):
@@ -448,7 +448,9 @@ class Assignments:
             elif isinstance(parent, ast.Attribute) and parent.attr in ("get", "pop") and isinstance(user, ast.Call):
                 yield user, self._module_called(user.args[0] if user.args else None, file)
             elif not isinstance(parent, ast.Compare) and getattr(parent, "attr", "") not in ("keys", "update"):
-                yield node, ""  # all of them, and nobody knows where they go
+                around = facts.source.parents.get(user) if user is not None else None
+                start = _start_of_names(around, user) if isinstance(around, ast.comprehension) else None
+                yield around or node, "" if start is None else f"{start}*"
 
 
 def _place(one: Assignment) -> str:
@@ -464,6 +466,27 @@ def _dictionary_of(expr: ast.expr) -> tuple[ast.expr | None] | None:
             return (None,)
         if expr.func.id == "vars" and len(expr.args) == 1:
             return (expr.args[0],)
+    return None
+
+
+def _start_of_names(loop: ast.comprehension, items: ast.AST | None) -> str | None:
+    """``pkg.`` in ``for name, module in sys.modules.items() if name.startswith("pkg.")``: which modules are meant."""
+    if (
+        loop.iter is not items
+        or not isinstance(loop.target, ast.Tuple)
+        or not isinstance(loop.target.elts[0], ast.Name)
+    ):
+        return None
+    for test in [
+        part
+        for one in loop.ifs
+        for part in (one.values if isinstance(one, ast.BoolOp) and isinstance(one.op, ast.And) else [one])
+    ]:
+        called = test.func if isinstance(test, ast.Call) else None
+        if not isinstance(called, ast.Attribute) or called.attr != "startswith" or not isinstance(test, ast.Call):
+            continue
+        if isinstance(called.value, ast.Name) and called.value.id == loop.target.elts[0].id and len(test.args) == 1:
+            return _text(test.args[0])
     return None
 
 
