@@ -261,6 +261,32 @@ HOISTED = [
     case(
         "GAIN = 1.0" + run("GAIN"),
         "scale",
+        "a global, where what sets attributes is handed on with another object and a name",
+        main="import logging\nimport mod\n\n\ndef up(case):\n    root = logging.getLogger()\n    print([mod])\n"
+        "    case.addCleanup(setattr, root, 'handlers', [])\n",
+    ),
+    case(
+        run("float(range(2)[1])"),
+        "scale",
+        "a builtin, where objects of which nothing is known have an attribute of its name",
+        main="import mod\n\n\ndef limit(model):\n    model.range = 2\n    print([mod])\n",
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "scale",
+        "a global, where a test sets attributes of which nothing is in the source",
+        test_mod="import mod\n\n\ndef test_it(model, name):\n    print([mod])\n    setattr(model, name, 1)\n",
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "scale",
+        "a global of a module whose options are asked for",
+        main="import warp as wp\nimport mod\n\n\ndef put(model, name):\n    setattr(model, name, 1)\n\n\n"
+        "print(wp.get_module_options(module=mod))\n",
+    ),
+    case(
+        "GAIN = 1.0" + run("GAIN"),
+        "scale",
         "a global of a module that the names asked for leave out",
         main='import sys\n\nothers = [m for n, m in sys.modules.items() if n.startswith("other.") and m]\n\n\n'
         "def put(target, name, value):\n    setattr(target, name, value)\n",

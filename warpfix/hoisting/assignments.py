@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from warpfix.codemods.trees import tree_nodes
-from warpfix.index.model import FileIndex
+from warpfix.index.model import FileIndex, Role
 from warpfix.index.scopes import assigned_value, is_main_guard
 from warpfix.index.walk import Enclosing
 
@@ -72,7 +72,8 @@ class Assignments:
         """``file.py:12`` where a global of a file may be assigned through the module object; None if nowhere.
 
         Where neither the object nor the name is in the source, a name that the file binds by imports alone (``wp``) is
-        not taken for the one that is meant.
+        not taken for the one that is meant, nor is any by a test file; one that the file does not bind at all
+        (``range``) never is by such an object.
 
         Args:
             file: The file whose global it is.
@@ -80,9 +81,13 @@ class Assignments:
             literal_only: Pass over places where the name itself is not in the source.
         """
         module = self.index.prefix(file)
-        imported = all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in file.bindings.get(name, ()))
+        bindings = file.bindings.get(name, ())
+        imported = all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in bindings)
         for one in self._naming(name):
-            if one.name is None and (literal_only or (imported and one.owner is None)):
+            blind = one.owner is None and one.name is None
+            if one.name is None and (literal_only or (blind and one.file.role is Role.TEST)):
+                continue
+            if one.owner is None and not literal_only and (not bindings or (imported and blind)):
                 continue
             if one.owner in (module, _SOME_MODULE) or (one.owner is None and self._handed_about(file, one.file)):
                 return _place(one)
@@ -135,14 +140,25 @@ class Assignments:
         for path, text in self.hoister.texts():
             if not _WRITER.search(text) or (file := self.index.file(path)) is None:
                 continue
-            if (handed := _HANDED_ON.search(text)) is not None:
-                found.append(Assignment(file, text.count("\n", 0, handed.start()) + 1, None, None, None))
-            for owner, key, node, enclosing in self._calls(file):
+            handed = self._handed_on(file) if _HANDED_ON.search(text) is not None else ()
+            for owner, key, node, enclosing in (*self._calls(file), *handed):
                 name, shape = self._name(file, key, enclosing)
                 of = self.index.prefix(file) if owner is None else self._owner(file, owner, enclosing)
                 if of != _INSTANCE:
                     found.append(Assignment(file, getattr(node, "lineno", 0), name, shape, of))
         return found
+
+    def _handed_on(self, file: FileIndex) -> Iterator[tuple[ast.expr | None, ast.expr | None, ast.AST, Enclosing]]:
+        """The same where ``setattr`` is an argument, with its own behind it: ``partial(setattr, mod, "N")``."""
+        for calls in self.index.calls(file).values():
+            for call in calls:
+                args = call.node.args
+                for place, argument in enumerate(args):
+                    if isinstance(argument, ast.Name) and argument.id in ("setattr", "delattr"):
+                        after = [*args[place + 1 : place + 3], None, None][:2]
+                        starred = any(isinstance(one, ast.Starred) for one in after)
+                        owner = None if starred or call.node.keywords else after[0]
+                        yield owner or ast.Constant(0), None if starred else after[1], call.node, call.enclosing
 
     def _calls(self, file: FileIndex) -> Iterator[tuple[ast.expr | None, ast.expr | None, ast.AST, Enclosing]]:
         """Object (None: the file's own module), name (None: any), and place of each such assignment of a file."""
@@ -388,6 +404,10 @@ class Assignments:
             return parent.attr != "__dict__" or _is_counted(facts.source.parents.get(parent), parent)
         if isinstance(parent, (ast.Compare, ast.Expr)):
             return True
+        if isinstance(parent, ast.keyword) and parent.arg == "module":
+            call = facts.source.parents.get(parent)  # ``wp.get_module_options(module=mod)``
+            called = facts.resolve(call.func) if isinstance(call, ast.Call) else None
+            return called is not None and called.startswith("warp.")
         if isinstance(parent, ast.Call):
             return node in parent.args[:1] and _last(parent.func) in _READS | _WRITES
         if not isinstance(parent, (ast.Assign, ast.AnnAssign)) or parent.value is not node:
