@@ -376,7 +376,10 @@ def _note(adjoint, found, hasher):
     for name, value in constants.items():
         note["constants"][str(name)] = digest(hasher.get_constant_bytes(value))
         note["values"][str(name)] = shown(value)
-    statics = getattr(adjoint, "resolved_static_expressions", None) or {}
+    # Up to 1.7 by another name.
+    statics = (
+        getattr(adjoint, "resolved_static_expressions", None) or getattr(adjoint, "static_expressions", None) or {}
+    )
     later = getattr(adjoint, "deferred_static_expressions", None) or []
     for text, value in itertools.chain(statics.items(), later):
         key = getattr(value, "key", None)

@@ -336,6 +336,8 @@ class Explainer:
         if options:
             text = f"options of kernel {key} changed: {', '.join(options)}"
             return Cause("option-changed", text, line, {"kernel": key, "options": options})
+        if old.get("arguments") == new.get("arguments"):
+            return Cause("kernel-changed", f"kernel {key} changed in what was not observed", line, {"kernel": key})
         return Cause("kernel-changed", f"kernel {key} changed in its argument types", line, {"kernel": key})
 
 
