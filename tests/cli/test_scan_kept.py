@@ -196,7 +196,9 @@ def test_damaged_entry_is_none(
     assert entry.read_bytes() == whole  # and it is mended
 
 
-@pytest.mark.parametrize("name", ["os.system", "builtins.eval", "warpfix.kept.load", "warpfix.codemods.compose.compose"])
+@pytest.mark.parametrize(
+    "name", ["os.system", "builtins.eval", "warpfix.kept.load", "warpfix.codemods.compose.compose"]
+)
 def test_entry_makes_plain_data_only(name: str) -> None:
     module, _, attribute = name.rpartition(".")
     with pytest.raises(pickle.UnpicklingError):
