@@ -248,6 +248,25 @@ def test_what_the_run_refutes_is_left_out(tmp_path: Path, effect: str) -> None:
     assert with_profile(tmp_path, effect=effect) == []
 
 
+@pytest.mark.parametrize(("missed", "kept"), [(("kernels",), 1), (("warp.utils",), 0), ((), 0)])
+def test_a_write_that_reached_some_modules_is_late_for_those_that_it_missed(
+    tmp_path: Path, missed: tuple[str, ...], kept: int
+) -> None:
+    app = "import warp as wp\nimport kernels\nwp.config.enable_backward = False\nwp.launch(kernels.k, dim=1)\n"
+    kernels = "import warp as wp\n@wp.kernel\ndef k():\n    pass\n"
+    index = index_of(tmp_path, {"app.py": app, "kernels.py": kernels})
+    profile = profile_of(tmp_path / "app.py")
+    (run,) = profile.runs
+    (process,) = run.processes
+    line = SourceLine(str(tmp_path / "app.py"), 3)
+    write = OptionWrite("config", None, "enable_backward", True, False, line, 1.0, "before-load", missed)
+    process = replace(process, option_writes=(write,))
+    findings, _ = run_rules(
+        index, Config(select=("WF201",)), replace(profile, runs=(replace(run, processes=(process,)),))
+    )
+    assert len(findings) == kept
+
+
 # ---- no source makes a rule raise
 
 _NAMES = st.sampled_from(["wp", "warp", "k", "f", "make", "x", "options", "config", "launch", "kernel"])

@@ -39,7 +39,10 @@ def join_profile(
             write for write in writes if write.line and (os.path.realpath(write.line.path), write.line.line) in lines
         ]
         if finding.code in ("WF201", "WF202"):
-            if observed and all(write.effect in ("before-load", "same-value") for write in observed):
+            meant = set(finding.data.get("missed", ()))
+            if observed and all(
+                write.effect in ("before-load", "same-value") and not meant & set(write.missed) for write in observed
+            ):
                 refuted.append((finding, _in_time(observed)))
                 continue
             kept.append(replace(finding, cost=_option_cost(run, finding, lines, bool(observed))))
