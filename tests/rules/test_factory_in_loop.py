@@ -107,6 +107,7 @@ def test_a_stable_kernel_is_hoisted_instead(tmp_path: Path) -> None:
 
 
 FIXED = [
+    pytest.param(program(LOOP).replace("wp.static(order)", "3"), id="always the same, alone in its unique module"),
     pytest.param(program(LOOP), id="in the launch, in a loop"),
     pytest.param(program("for _ in range(9):\n    k = make(3)\n    wp.launch(k, dim=4)\n"), id="by a name in the loop"),
     pytest.param(

@@ -24,6 +24,7 @@ from warpfix.rules import Context, Rule
 from warpfix.rules._flow import binds, is_literal, names_read
 from warpfix.rules._kernels import head
 from warpfix.rules._places import innermost_function, loops_around
+from warpfix.rules.closure_kernel import closure_finding
 
 _DEPTH = 4
 
@@ -60,9 +61,9 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
 def _hoistable(index: ProjectIndex, context: Context, file: FileIndex, kernels: list[Construct]) -> bool:
     """Whether another rule takes the kernels out of the factory, which ends the matter."""
     nodes = {construct.node for construct in kernels}
-    verdicts = hoister_for(index, context.config).verdicts(file)
-    mine = [verdict for verdict in verdicts if verdict.construct.node in nodes]
-    return bool(mine) and all(verdict.stable and verdict.edits for verdict in mine)
+    hoister = hoister_for(index, context.config)
+    mine = [verdict for verdict in hoister.verdicts(file) if verdict.construct.node in nodes]
+    return bool(mine) and all(verdict.edits and closure_finding(hoister, verdict) is not None for verdict in mine)
 
 
 def _returns_kernel(factory: ast.FunctionDef, kernels: list[Construct]) -> bool:
