@@ -58,6 +58,24 @@ def test_silent_if_a_test_differentiates(tmp_path: Path) -> None:
     assert found(tmp_path, tests__test_app="import warp as wp\nimport app\ntape = wp.Tape()\n") == []
 
 
+SCRIPT = "import warp as wp\nif __name__ == '__main__':\n    tape = wp.Tape()\n"
+SETTLED = "import warp as wp\nwp.config.enable_backward = False\nif __name__ == '__main__':\n    print(wp.config)\n"
+
+
+@pytest.mark.parametrize("other", [SCRIPT, SETTLED], ids=["differentiates", "has settled it for itself"])
+def test_another_script_is_another_program(tmp_path: Path, other: str) -> None:
+    assert [Path(item.path).name for item in found(tmp_path, other=other)] == ["app.py"]
+
+
+def test_a_script_that_it_imports_is_not(tmp_path: Path) -> None:
+    assert found(tmp_path, "\nimport other\n", other=SCRIPT) == []
+
+
+def test_nor_a_file_that_nobody_starts(tmp_path: Path) -> None:
+    plugin = "import warp as wp\n\ndef go():\n    return wp.Tape()\n"
+    assert found(tmp_path, plugin=plugin) == []
+
+
 def test_silent_in_a_library(tmp_path: Path) -> None:
     files = {
         "pyproject.toml": "[project]\nname='lib'\n",

@@ -31,14 +31,21 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
     """A finding for a script that starts the application, if nothing in its project differentiates."""
     if file.role is not Role.APPLICATION or not index.project.editable or measures(index, file):
         return
-    quiet: bool | None = context.cache.get("differentiates")
-    if quiet is None:
-        quiet = context.cache["differentiates"] = any(
-            _DIFFERENTIATES.search(other.text) or _PACKAGES.search(other.text) for other in index.files.values()
-        )
-    if quiet or not starts(index, file) or not reaches_launch(index, file):
+    speaking: dict[str, bool] | None = context.cache.get("differentiates")
+    if speaking is None:
+        speaking = context.cache["differentiates"] = {
+            other.path: other.role is Role.APPLICATION and starts(index, other)
+            for other in index.files.values()
+            if _DIFFERENTIATES.search(other.text) or _PACKAGES.search(other.text)
+        }
+    # Another script is a program of its own, in a process of its own: what it differentiates is nothing to this one.
+    if file.path in speaking or not all(speaking.values()):
+        return
+    if not starts(index, file) or not reaches_launch(index, file):
         return
     reached = _reached(index, file)
+    if any(other.path in speaking for other in reached):
+        return
     kernels = [
         (other, construct)
         for other in reached
@@ -67,8 +74,8 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
             options=frozenset({"enable_backward"}),
             needs_no_adjoint=tuple(sorted({(other.path, construct.qualname) for other, construct in kernels})),
             proved=(
-                "nobody imports this script, and no file of the project mentions a Tape, requires_grad, grad, or a "
-                "package that differentiates Warp arrays"
+                "nobody imports this script, and no file of the project but other scripts mentions a Tape, "
+                "requires_grad, grad, or a package that differentiates Warp arrays"
             ),
             unproved="the kernels could no longer be differentiated, which is the application's owner's to decide",
         )
@@ -81,7 +88,7 @@ def check(index: ProjectIndex, file: FileIndex, context: Context) -> Iterable[Fi
         **where,
         message=(
             f"{'the kernel' if len(kernels) == 1 else f'all {len(kernels)} kernels'} that this program can launch "
-            f"{'is' if len(kernels) == 1 else 'are'} built with adjoint code, and nothing in the project differentiates"
+            f"{'is' if len(kernels) == 1 else 'are'} built with adjoint code, and nothing in the program differentiates"
         ),
         advice=(
             "if the program will never be differentiated, say so before the first kernel is made: "
@@ -146,8 +153,8 @@ RULE = Rule(
     good="import warp as wp\n\nwp.config.enable_backward = False\n\nimport flow_kernels\n",
     limits=(
         "Only for scripts that start an application: library code can't know who differentiates. Silent if any file of "
-        "the project, tests too, mentions a Tape, `requires_grad`, `grad`, `backward` or `enable_backward`, or imports "
-        "torch, JAX, `warp.fem`, `warp.sim`, `warp.optim` or a simulator built on Warp."
+        "the project but other such scripts, tests too, mentions a Tape, `requires_grad`, `grad`, `backward` or "
+        "`enable_backward`, or imports torch, JAX, `warp.fem`, `warp.sim`, `warp.optim` or a simulator built on Warp."
     ),
     fix_safety=(
         "`ask`: one line in the starting script, above what makes the first kernel. It takes a capability away, so it "
